@@ -1,0 +1,1 @@
+"""Background jobs that are leased, never owned."""

@@ -1,0 +1,141 @@
+"""Events: what happened, told to observers that cannot change it.
+
+An observer never decides or changes an outcome. One that fails is reported to the log and contained.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from tenure.queue import Failure, Lease
+
+logger = logging.getLogger("tenure.events")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """The root of all events."""
+
+
+class JobPushed(Event):
+    """A push was answered; ``held`` when a job with this id existed."""
+
+    queue: str
+    id: str
+    name: str
+    held: bool
+
+
+class AttemptEvent(Event):
+    """Something about one attempt of one job."""
+
+    lease: Lease
+    name: str
+    """The job's name; empty when its record could not be read."""
+
+
+class AttemptStarted(AttemptEvent):
+    """A handler is about to run."""
+
+
+class JobSucceeded(AttemptEvent):
+    """The store has taken the acknowledgement."""
+
+    seconds: float
+
+
+class JobReleased(AttemptEvent):
+    """The store has taken the job back for another attempt."""
+
+    delay: float
+    free: bool
+    failure: Failure | None
+
+
+class JobFailed(AttemptEvent):
+    """The job is in the failed store."""
+
+    failure: Failure
+
+
+class JobDiscarded(AttemptEvent):
+    """The handler discarded the job."""
+
+
+class JobCancelled(AttemptEvent):
+    """A release found a cancel request: the job is gone."""
+
+
+class JobSetAside(AttemptEvent):
+    """The record cannot be read; it is in the unreadable store, byte for byte."""
+
+    reason: str
+
+
+class LeaseLost(AttemptEvent):
+    """Another worker may have the job: its handler here was told to stop, and its outcome will be refused."""
+
+
+class SettlementLost(AttemptEvent):
+    """The outcome was not taken: the lease was stale. The job runs, or has run, elsewhere."""
+
+    settlement: str
+    """The kind of settlement: ``Ack``, ``Release``, ``Fail``, ``Drop`` or ``SetAside``."""
+
+
+class WorkerStarted(Event):
+    """A worker begins to claim."""
+
+    queues: tuple[str, ...]
+    concurrency: int
+
+
+class WorkerStopped(Event):
+    """A worker has stopped."""
+
+    reason: str
+
+
+class RenewalFailed(Event):
+    """A renewal could not be made; it is tried again."""
+
+    error: str
+    leases: int
+
+
+E = TypeVar("E", bound=Event)
+
+
+class Events:
+    """The observers of one application."""
+
+    def __init__(self) -> None:
+        self._observers: dict[type[Event], list[Callable[..., object]]] = {}
+
+    def on(self, kind: type[E], observer: Callable[[E], object]) -> Callable[[], None]:
+        """Call ``observer`` with each event of this kind or a kind derived from it; return what takes it off again.
+
+        Observers run in the worker's own thread, one after another: keep them short.
+        """
+        entry = self._observers.setdefault(kind, [])
+        entry.append(observer)
+
+        def off() -> None:
+            if observer in entry:
+                entry.remove(observer)
+
+        return off
+
+    def wants(self, kind: type[Event]) -> bool:
+        """Tell whether anybody observes this kind, so that nobody builds an event for nothing."""
+        return any(self._observers.get(base) for base in kind.__mro__)
+
+    def emit(self, event: Event) -> None:
+        """Tell all observers. Never raises."""
+        for kind in type(event).__mro__:
+            for observer in tuple(self._observers.get(kind, ())):
+                try:
+                    observer(event)
+                except Exception as error:  # noqa: BLE001 - contained: observers never change an outcome
+                    logger.warning("an observer of %s failed: %s", type(event).__name__, type(error).__name__)

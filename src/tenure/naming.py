@@ -1,0 +1,70 @@
+"""Names and ids: what may be one, and how a new one is made.
+
+An allow-list, applied before anything is sent: every name ends up in keys, labels and log lines.
+"""
+
+import os
+import re
+import secrets
+import time
+
+from tenure.errors import InvalidOption
+
+_QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+_JOB_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_JOB_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,254}", re.ASCII)
+
+
+def check_queue(name: str) -> str:
+    """Return the queue's name, or raise ``InvalidOption``."""
+    if not isinstance(name, str) or not _QUEUE.fullmatch(name):
+        raise InvalidOption(
+            f"queue {shown(name)} is not a queue name: 1 to 128 of letters, digits, '.', '_' and '-', "
+            "a letter or digit first"
+        )
+    return name
+
+
+def check_job_id(job_id: str) -> str:
+    """Return the job's id, or raise ``InvalidOption``."""
+    if not isinstance(job_id, str) or not _JOB_ID.fullmatch(job_id):
+        raise InvalidOption(f"id {shown(job_id)} is not a job id: 1 to 64 of letters, digits, '.', '_' and '-'")
+    return job_id
+
+
+def check_namespace(name: str) -> str:
+    """Return the namespace, or raise ``InvalidOption``. The rule is that of queue names."""
+    if not isinstance(name, str) or not _QUEUE.fullmatch(name):
+        raise InvalidOption(f"namespace {shown(name)} is not a namespace: the rule is that of queue names")
+    return name
+
+
+def check_job_name(name: str) -> str:
+    """Return the job's name, or raise ``InvalidOption``."""
+    if not isinstance(name, str) or not _JOB_NAME.fullmatch(name):
+        raise InvalidOption(
+            f"name {shown(name)} is not a job name: 1 to 255 of letters, digits, '_', '.', ':' and '-', "
+            "a letter or '_' first"
+        )
+    return name
+
+
+def shown(text: object) -> str:
+    """Return the text as one short, harmless line, for messages."""
+    line = ascii(text)
+    return line if len(line) <= 80 else f"{line[:77]}..."
+
+
+def new_job_id() -> str:
+    """Return a new UUIDv7 (RFC 9562): unique everywhere, sorted by time within a millisecond."""
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds & 0xFFFF_FFFF_FFFF) << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def new_token() -> str:
+    """Return 128 random bits, written so that they fit into any key or member."""
+    return secrets.token_urlsafe(16)
