@@ -7,7 +7,7 @@ def _seconds(value: float | timedelta | None) -> float | None:
     return value.total_seconds() if isinstance(value, timedelta) else value
 
 
-class Outcome(Exception):  # noqa: N818 - raised to decide, not to report an error
+class Outcome(Exception):
     """The root of what a handler may raise to decide its outcome."""
 
 
@@ -15,8 +15,8 @@ class Retry(Outcome):
     """Try again, after the job's backoff or ``after`` seconds; the attempt counts, and ``max_attempts`` holds."""
 
     def __init__(self, reason: str = "", *, after: float | timedelta | None = None) -> None:
-        self.after = _seconds(after)
-        self.reason = reason
+        self.after: float | None = _seconds(after)
+        self.reason: str = reason
         super().__init__(reason)
 
 
@@ -24,8 +24,8 @@ class Snooze(Outcome):
     """Not now: again after ``for_`` seconds, and this attempt does not count."""
 
     def __init__(self, for_: float | timedelta, reason: str = "") -> None:
-        self.for_ = _seconds(for_) or 0.0
-        self.reason = reason
+        self.for_: float = _seconds(for_) or 0.0
+        self.reason: str = reason
         super().__init__(reason)
 
 
@@ -33,7 +33,7 @@ class Discard(Outcome):
     """Nothing to do any more: the job ends without a failure; compositions count it as cancelled."""
 
     def __init__(self, reason: str = "") -> None:
-        self.reason = reason
+        self.reason: str = reason
         super().__init__(reason)
 
 
@@ -41,5 +41,5 @@ class GiveUp(Outcome):
     """Hopeless: the job fails at once, whatever attempts are left."""
 
     def __init__(self, reason: str = "") -> None:
-        self.reason = reason
+        self.reason: str = reason
         super().__init__(reason)

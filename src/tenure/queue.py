@@ -11,7 +11,7 @@ Deliberately absent: connections, transactions and clients of a store, job funct
 """
 
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -31,9 +31,6 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     transactions: bool = False
     durability: frozenset[int] = frozenset({1})
     """The durability classes that a push may ask for: 1 the server has it, 2 on disk, 3 on replicas."""
-
-
-# ------------------------------------------------------------------------------------------------------------ pushing
 
 
 class Push(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -67,10 +64,7 @@ class Pushed(msgspec.Struct, frozen=True, gc=False):
     error: Exception | None = None
 
 
-# ----------------------------------------------------------------------------------------------------------- claiming
-
-
-class Doom(str, Enum):
+class Doom(StrEnum):
     """Why a lease is doomed: the worker fails the job without running it (P4)."""
 
     CRASHED = "crashed"
@@ -130,9 +124,6 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the next delayed job or held lease of these queues falls due; None if there is none."""
 
 
-# ----------------------------------------------------------------------------------------------------------- settling
-
-
 class Failure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why an attempt failed, as data: never a live exception."""
 
@@ -183,7 +174,7 @@ class SetAside(msgspec.Struct, frozen=True, gc=False):
 Settlement = Ack | Release | Fail | Drop | SetAside
 
 
-class Settled(str, Enum):
+class Settled(StrEnum):
     """What became of a settlement."""
 
     DONE = "done"
@@ -195,7 +186,7 @@ class Settled(str, Enum):
     """The lease was no longer the job's current one: nothing was written."""
 
 
-class Renewal(str, Enum):
+class Renewal(StrEnum):
     """What became of a renewal."""
 
     HELD = "held"
@@ -204,16 +195,13 @@ class Renewal(str, Enum):
     LOST = "lost"
 
 
-class Cancelled(str, Enum):
+class Cancelled(StrEnum):
     """What became of a request to cancel."""
 
     REMOVED = "removed"
     REQUESTED = "requested"
     """It is running: the worker is told, and a release removes it."""
     NOT_FOUND = "not_found"
-
-
-# ------------------------------------------------------------------------------------------------- reading, operating
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,7 +224,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         return self.ready + self.delayed + self.lapsed
 
 
-class JobState(str, Enum):
+class JobState(StrEnum):
     """Where a job is."""
 
     DELAYED = "delayed"

@@ -1,0 +1,1 @@
+"""Storage layouts behind the ``Queue`` contract, one a package; none knows another."""

@@ -1,0 +1,61 @@
+"""The command ``tenure``: its subcommands are imported when they are asked for."""
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from tenure.cli.errors import run
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "worker": ("tenure.cli.worker:worker", "Run jobs."),
+    "push": ("tenure.cli.push:push", "Push a job by its name."),
+    "status": ("tenure.cli.status:status", "Count the jobs of each queue."),
+    "failed": ("tenure.cli.failed:failed", "List failed jobs."),
+    "retry": ("tenure.cli.retry:retry", "Make failed jobs ready again."),
+    "forget": ("tenure.cli.forget:forget", "Remove failed jobs for good."),
+    "demo": ("tenure.cli.demo.command:demo", "Watch real work survive a killed worker."),
+    "completion": ("tenure.cli.completion:completion", "Print a shell's completion script."),
+}
+"""Each command's place, and its line in the help: said here too, so that the help imports none of them."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return the command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: Any = getattr(importlib.import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{module}:{attribute} is not a command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 the application cannot be imported, "
+    "4 the store is unreachable. Each option can be set in the environment, as TENURE_<OPTION>.",
+)
+@click.version_option(package_name="tenure", message="tenure %(version)s")
+def cli() -> None:
+    """Background jobs held under leases: nothing is lost when a worker dies."""
+
+
+def main() -> None:
+    """Run the command line of this process, and exit."""
+    sys.exit(run(lambda: cli.main(prog_name="tenure", standalone_mode=False, windows_expand_args=False)))

@@ -1,0 +1,88 @@
+"""Options of the commands, and how their values are checked."""
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from tenure.errors import InvalidOption
+from tenure.naming import check_job_id, check_namespace, check_queue
+
+F = TypeVar("F", bound=Callable[..., Any])
+Check = Callable[[click.Context, click.Parameter, Any], Any]
+
+
+class Setting(click.Option):
+    """An option that the environment may set as well, as ``TENURE_<OPTION>``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.envvar is None and self.name:
+            self.envvar = f"TENURE_{self.name.upper()}"
+
+
+def setting(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare an option that the environment may set as well."""
+    return click.option(*declarations, cls=Setting, **attributes)
+
+
+def spoken(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare an option that only the command line sets: it confirms something, or it is about one job."""
+    return click.option(*declarations, **attributes)
+
+
+def seconds(*declarations: str, least: float = 0.0, above: bool = False, **attributes: Any) -> Callable[[F], F]:
+    """Declare a setting in finite seconds of at least ``least``, or above it."""
+
+    def check(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+        # Not a range of click's: NaN is neither below nor above anything.
+        if value is None or (math.isfinite(value) and (value > least or (value == least and not above))):
+            return value
+        relation = "more than" if above else "at least"
+        raise click.BadParameter(f"{value} is not a finite number of {relation} {least:g} seconds")
+
+    return setting(*declarations, type=float, callback=check, metavar="SECONDS", **attributes)
+
+
+def queues(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare a setting of queue names separated by commas; the order counts, a repetition does not."""
+
+    def check(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+        if value is None:
+            return None
+        return _refusing(lambda: tuple(dict.fromkeys(check_queue(name.strip()) for name in value.split(","))))
+
+    return setting(*declarations, callback=check, metavar="NAME[,NAME]", **attributes)
+
+
+def job_ids(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Check an argument of job ids; repeated ones are named once."""
+    return _refusing(lambda: tuple(dict.fromkeys(map(check_job_id, value))))
+
+
+def _refusing(check: Callable[[], Any]) -> Any:
+    try:
+        return check()
+    except InvalidOption as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _namespace(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _refusing(lambda: check_namespace(value))
+
+
+json_option = setting("--json", "as_json", is_flag=True, envvar="TENURE_JSON", help="Print JSON instead of a table.")
+
+
+def store_options(command: F) -> F:
+    """Add what tells an operator's command which store to use, when the environment does not say it."""
+    for add in (
+        # TENURE_URL is read by the configuration, which names the key in its errors and hides what is secret.
+        spoken("--url", metavar="URL", help="The store; a password given here can be seen by others.  [env var: TENURE_URL]"),
+        setting("--namespace", callback=_namespace, envvar="QUEUE_NAMESPACE", help="The namespace of the application."),
+        setting("--connection", default="default", show_default=True, help="The named connection."),
+        spoken("--app", metavar="MODULE:ATTRIBUTE", help="Use the store of this application, which is imported."),
+    ):
+        command = add(command)
+    return command

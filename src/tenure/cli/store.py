@@ -1,0 +1,65 @@
+"""The store that an operator's command works on; no user code is needed for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar, cast
+
+import msgspec
+
+from tenure.app import Tenure
+from tenure.cli.target import find_app
+from tenure.errors import NotSupported
+from tenure.queue import FailedJobs, Inspector, Queue, feature
+
+T = TypeVar("T")
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line says about the store; what it leaves out, the environment says."""
+
+    url: str | None
+    namespace: str | None
+    connection: str
+    app: str | None
+
+
+class Store:
+    """One store as operators see it. What its driver cannot do is ``NotSupported``."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        driver = queue.capabilities.driver
+        if not queue.capabilities.shared:
+            raise NotSupported(driver, "operating it from another process", "its jobs are known to their process only")
+        self._driver = driver
+
+    @property
+    def inspector(self) -> Inspector:
+        """The store's reading side."""
+        if not feature(self.queue, Inspector):
+            raise NotSupported(self._driver, "listing queues")
+        return cast("Inspector", self.queue)
+
+    @property
+    def failures(self) -> FailedJobs:
+        """The store of failed jobs."""
+        if not feature(self.queue, FailedJobs):
+            raise NotSupported(self._driver, "a store of failed jobs")
+        return cast("FailedJobs", self.queue)
+
+    async def queues(self, named: Sequence[str] | None) -> Sequence[str]:
+        """Return the queues that were named, or all that the store knows."""
+        return named if named is not None else await self.inspector.queues()
+
+
+def operate(where: Where, action: Callable[[Store], Awaitable[T]]) -> T:
+    """Run the action on the store, and close what was opened."""
+
+    async def run() -> T:
+        try:
+            return await action(Store(app.queue(where.connection)))
+        finally:
+            await app.aclose()
+
+    app = find_app(where.app) if where.app else Tenure(where.url, namespace=where.namespace)
+    return asyncio.run(run())

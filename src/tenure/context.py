@@ -1,0 +1,113 @@
+"""What a handler can learn about the attempt that it is: ``current()``.
+
+Kept in a context variable, so that it is right in coroutines that share a loop and in threads that are given a copy
+of the context, and never seen by the next attempt on the same thread.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any, Final
+
+from tenure.errors import WrongContext
+from tenure.queue import Lease
+
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Current:
+    """The running attempt of one job."""
+
+    __slots__ = ("_cancelled", "_max_attempts", "_meta", "_name", "lease")
+
+    def __init__(
+        self,
+        lease: Lease,
+        *,
+        name: str,
+        max_attempts: int,
+        meta: Mapping[str, Any] = _EMPTY,
+        cancelled: threading.Event | None = None,
+    ) -> None:
+        self.lease = lease
+        self._name = name
+        self._max_attempts = max_attempts
+        self._meta = MappingProxyType(dict(meta)) if meta else _EMPTY
+        self._cancelled = cancelled or threading.Event()
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.lease.id
+
+    @property
+    def queue(self) -> str:
+        """The queue that the job came from."""
+        return self.lease.queue
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self._name
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is; 1 is the first."""
+        return self.lease.attempt
+
+    @property
+    def deliveries(self) -> int:
+        """How often the job was handed to a worker, attempts that did not count included."""
+        return self.lease.deliveries
+
+    @property
+    def max_attempts(self) -> int:
+        """The attempt after whose failure the job fails for good."""
+        return self._max_attempts
+
+    @property
+    def fence(self) -> int:
+        """A number that rises with every claim of the job: a store that remembers the highest one can refuse others."""
+        return self.lease.fence
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What the push gave as ``meta``; read only."""
+        return self._meta
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the attempt should stop: a cancel was requested, its time is over, or its lease was lost.
+
+        For handlers in threads, which nothing can interrupt: look at it now and then.
+        """
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Tell the handler to stop; see ``cancelled``. Safe from any thread."""
+        self._cancelled.set()
+
+    @contextmanager
+    def enter(self) -> Iterator["Current"]:
+        """Make this the attempt that ``current()`` finds within the block."""
+        token = _current.set(self)
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+
+    def __repr__(self) -> str:
+        return f"<attempt {self.attempt} of {self.name} {self.id} from {self.queue}>"
+
+
+_current: ContextVar[Current] = ContextVar("tenure.current")
+
+
+def current() -> Current:
+    """Return the attempt that is running here; raises ``WrongContext`` where none is."""
+    found = _current.get(None)
+    if found is None:
+        raise WrongContext("no job is running here: current() is for handlers, and what they call")
+    return found

@@ -1,0 +1,354 @@
+"""One queue in memory: its jobs, and every transition between their states.
+
+The states are ``ready`` (in the ready line, or in that of the suspects), ``delayed``, ``leased``, ``failed`` and
+``unreadable``. A method is one transition, done or not done at all. Nothing here waits, locks or knows of threads:
+``MemoryQueue`` does that. Time is the clock's monotonic time, except for what people read and for fences.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import islice
+
+from tenure.clock import Clock
+from tenure.drivers.memory.line import Hold, Job, Key, Line
+from tenure.naming import new_token
+from tenure.queue import (
+    MAX_DELIVERIES,
+    Ack,
+    Cancelled,
+    Counts,
+    Doom,
+    Drop,
+    Fail,
+    FailedRecord,
+    JobState,
+    Lease,
+    Push,
+    PushOutcome,
+    Release,
+    Renewal,
+    SetAside,
+    Settled,
+    Settlement,
+)
+
+STEP = 100
+"""How many due jobs, and how many lapsed leases, one claim moves at most (P6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A record that was set aside whole."""
+
+    id: str
+    envelope: bytes
+    reason: str
+
+
+class Ledger:
+    """The jobs of one queue."""
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self._name = name
+        self._clock = clock
+        self._sequence = 0
+        self._fence = 0
+        self._waiting: dict[str, Job] = {}
+        self._running: dict[str, Job] = {}
+        self._failed: OrderedDict[str, tuple[Job, FailedRecord]] = OrderedDict()
+        self._unreadable: list[Unreadable] = []
+        self._start_lines()
+        self._leased = Line()
+
+    def _start_lines(self) -> None:
+        self._ready = Line()
+        self._suspects = Line()
+        self._delayed = Line()
+        self._ready_since: OrderedDict[str, float] = OrderedDict()
+
+    # ------------------------------------------------------------------------------------------------------- pushing
+
+    def push(self, push: Push) -> PushOutcome:
+        """Store a new job; an id that exists, in whatever state, is held."""
+        if push.id in self._waiting or push.id in self._running or push.id in self._failed:
+            return "held"
+        now = self._clock.monotonic()
+        job = Job(
+            id=push.id,
+            incarnation=self._next(),
+            envelope=push.envelope,
+            priority=push.priority,
+            crash_limit=push.crash_limit,
+            expires=None if push.expires_in is None else now + push.expires_in,
+        )
+        self._enter(job, delay=push.delay, suspect=False)
+        return "stored"
+
+    def _next(self) -> int:
+        self._sequence += 1
+        return self._sequence
+
+    def _enter(self, job: Job, *, delay: float, suspect: bool) -> None:
+        """Let the job wait: at the tail of its line, or for its time."""
+        now = self._clock.monotonic()
+        self._waiting[job.id] = job
+        if delay > 0:
+            self._delayed.add(job, (now + delay, self._next()))
+            return
+        line = self._suspects if suspect else self._ready
+        line.add(job, (-job.priority, self._next()))
+        self._ready_since[job.id] = now
+
+    # ------------------------------------------------------------------------------------------------------ claiming
+
+    def recover(self, crash_limit: int) -> int:
+        """Take lapsed leases back, at most ``STEP``, and return how many. A cancel request outlives the lapse."""
+        now = self._clock.monotonic()
+        for number in range(STEP):
+            first = self._leased.first()
+            if first is None or first[0][0] > now:
+                return number
+            job = first[1]
+            self._end_lease(job)
+            job.crashes += 1
+            self._enter(job, delay=0, suspect=job.suspect(crash_limit))
+        return STEP
+
+    def promote(self, crash_limit: int) -> int:
+        """Make due jobs ready, at most ``STEP``, and return how many."""
+        now = self._clock.monotonic()
+        for number in range(STEP):
+            first = self._delayed.first()
+            if first is None or first[0][0] > now:
+                return number
+            job = first[1]
+            self._delayed.remove(job)
+            self._enter(job, delay=0, suspect=job.suspect(crash_limit))
+        return STEP
+
+    def take(self, limit: int, *, length: float, crash_limit: int, suspects: bool, sent: float) -> list[Lease]:
+        """Lease up to ``limit`` ready jobs, in order, at most one suspect among them."""
+        leases: list[Lease] = []
+        while len(leases) < limit:
+            job = self._first_ready(crash_limit, suspects=suspects)
+            if job is None:
+                break
+            lease = self._lease(job, length, crash_limit, sent)
+            suspects = suspects and not lease.suspect
+            leases.append(lease)
+        return leases
+
+    def _first_ready(self, crash_limit: int, *, suspects: bool) -> Job | None:
+        """Return the job that is next in line.
+
+        Who is a suspect may depend on who claims (``Job.limit``). One that this claim must leave to others steps
+        over to the line of the suspects, keeping its place; at most ``STEP`` do in one go.
+        """
+        for _ in range(STEP):
+            heads = [head for head in (self._ready.first(), suspects and self._suspects.first()) if head]
+            if not heads:
+                return None
+            key, job = min(heads, key=_key)
+            if suspects or not job.suspect(crash_limit):
+                return job
+            self._ready.remove(job)
+            self._suspects.add(job, key)
+        return None
+
+    def _lease(self, job: Job, length: float, crash_limit: int, sent: float) -> Lease:
+        self._leave_lines(job)
+        now = self._clock.monotonic()
+        # A fence is never below the wall clock, so that it also rises from one life of the process to the next.
+        self._fence = max(self._fence + 1, int(self._clock.time() * 1e6))
+        job.deliveries += 1
+        job.hold = Hold(token=new_token(), fence=self._fence, length=length, deadline=now + length)
+        self._running[job.id] = job
+        self._leased.add(job, (job.hold.deadline, self._next()))
+        doomed = _doom(job, crash_limit, now)
+        return Lease(
+            queue=self._name,
+            id=job.id,
+            incarnation=job.incarnation,
+            token=job.hold.token,
+            fence=job.hold.fence,
+            deliveries=job.deliveries,
+            free=job.free,
+            crashes=job.crashes,
+            length=length,
+            deadline=sent + length,
+            envelope=job.envelope,
+            doomed=doomed,
+            suspect=doomed is None and job.suspect(crash_limit),
+        )
+
+    def _leave_lines(self, job: Job) -> None:
+        """Take a waiting job out of whatever line it stands in."""
+        del self._waiting[job.id]
+        for line in (self._ready, self._suspects, self._delayed):
+            if job in line:
+                line.remove(job)
+        self._ready_since.pop(job.id, None)
+
+    def next_due(self) -> float | None:
+        """Return the seconds until the next delayed job or lease falls due, or None."""
+        times = [head[0][0] for head in (self._delayed.first(), self._leased.first()) if head]
+        return max(0.0, min(times) - self._clock.monotonic()) if times else None
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether any job is ready, suspects included."""
+        return bool(self._ready_since)
+
+    # ------------------------------------------------------------------------------------------------- leases, fenced
+
+    def _held(self, lease: Lease) -> Job | None:
+        """Return the job if this lease is still its current one: lapsed it may be, reclaimed it may not."""
+        job = self._running.get(lease.id)
+        if job is None or job.hold is None:
+            return None
+        return job if job.incarnation == lease.incarnation and job.hold.token == lease.token else None
+
+    def _end_lease(self, job: Job) -> None:
+        del self._running[job.id]
+        self._leased.remove(job)
+        job.hold = None
+
+    def renew(self, lease: Lease) -> Renewal:
+        """Extend the lease by its own length from now."""
+        job = self._held(lease)
+        if job is None or job.hold is None:
+            return Renewal.LOST
+        job.hold.deadline = self._clock.monotonic() + job.hold.length
+        self._leased.add(job, (job.hold.deadline, self._next()))
+        return Renewal.CANCEL_REQUESTED if job.cancel_requested else Renewal.HELD
+
+    def settle(self, settlement: Settlement) -> Settled:
+        """End the lease, if it is the job's current one."""
+        job = self._held(settlement.lease)
+        if job is None:
+            return Settled.STALE
+        match settlement:
+            case Ack() | Drop():
+                self._end_lease(job)
+            case Release() if job.cancel_requested:
+                self._end_lease(job)
+                return Settled.CANCELLED
+            case Release():
+                self._end_lease(job)
+                job.free += settlement.free
+                job.crashes += settlement.crashed
+                # Who is a suspect is judged again by the claim that finds it, which knows its limit.
+                self._enter(job, delay=settlement.delay, suspect=False)
+            case Fail():
+                self._end_lease(job)
+                self._failed[job.id] = job, self._record(job, settlement)
+            case SetAside():
+                self._end_lease(job)
+                self._unreadable.append(Unreadable(job.id, job.envelope, settlement.reason))
+        return Settled.DONE
+
+    def _record(self, job: Job, settlement: Fail) -> FailedRecord:
+        return FailedRecord(
+            queue=self._name,
+            id=job.id,
+            incarnation=job.incarnation,
+            attempts=job.deliveries - job.free,
+            failed_at=self._clock.time(),
+            failure=settlement.failure,
+            envelope=job.envelope,
+        )
+
+    # ------------------------------------------------------------------------------------------------------ operating
+
+    def cancel(self, job_id: str) -> Cancelled:
+        """Remove a waiting job; of a running one, request it. The request names this incarnation alone."""
+        if job := self._waiting.get(job_id):
+            self._leave_lines(job)
+            return Cancelled.REMOVED
+        if job := self._running.get(job_id):
+            job.cancel_requested = True
+            return Cancelled.REQUESTED
+        return Cancelled.NOT_FOUND
+
+    def clear(self) -> int:
+        """Remove all that waits, and return how many jobs that were."""
+        number = len(self._waiting)
+        self._waiting = {}
+        self._start_lines()
+        return number
+
+    def counts(self) -> Counts:
+        """Count the jobs by state."""
+        now = self._clock.monotonic()
+        oldest = next(iter(self._ready_since.values()), None)
+        return Counts(
+            ready=len(self._ready_since),
+            delayed=len(self._delayed),
+            leased=len(self._running),
+            lapsed=self._leased.count_until(now),
+            failed=len(self._failed),
+            unreadable=len(self._unreadable),
+            oldest_age=None if oldest is None else now - oldest,
+        )
+
+    def state(self, job_id: str) -> JobState:
+        """Tell where the job is."""
+        if job_id in self._ready_since:
+            return JobState.READY
+        if job_id in self._waiting:
+            return JobState.DELAYED
+        if job_id in self._running:
+            return JobState.RUNNING
+        return JobState.FAILED if job_id in self._failed else JobState.GONE
+
+    def failed(self, limit: int, offset: int) -> list[FailedRecord]:
+        """Return failed jobs, oldest first."""
+        return [record for _, record in islice(self._failed.values(), offset, offset + limit)]
+
+    def failed_record(self, job_id: str) -> FailedRecord | None:
+        """Return one failed job, or None."""
+        entry = self._failed.get(job_id)
+        return None if entry is None else entry[1]
+
+    def retry(self, record: FailedRecord) -> bool:
+        """Make the failed job a new one: its counters at zero, its priority and crash limit kept, its expiry gone.
+
+        Whoever retries a job by hand wants it to run: an expiry of long ago would only fail it again.
+        """
+        job = self._take_failed(record)
+        if job is None:
+            return False
+        again = Job(
+            id=job.id,
+            incarnation=self._next(),
+            envelope=job.envelope,
+            priority=job.priority,
+            crash_limit=job.crash_limit,
+            expires=None,
+        )
+        self._enter(again, delay=0, suspect=False)
+        return True
+
+    def forget(self, record: FailedRecord) -> bool:
+        """Remove the failed job."""
+        return self._take_failed(record) is not None
+
+    def _take_failed(self, record: FailedRecord) -> Job | None:
+        entry = self._failed.get(record.id)
+        if entry is None or entry[0].incarnation != record.incarnation:
+            return None
+        del self._failed[record.id]
+        return entry[0]
+
+
+def _key(head: tuple[Key, Job]) -> Key:
+    return head[0]
+
+
+def _doom(job: Job, crash_limit: int, now: float) -> Doom | None:
+    """Tell why the job must not run any more, if it must not (P4)."""
+    if job.crashes >= job.limit(crash_limit):
+        return Doom.CRASHED
+    if job.expires is not None and job.expires <= now:
+        return Doom.EXPIRED
+    return Doom.DELIVERIES if job.deliveries > MAX_DELIVERIES else None

@@ -1,0 +1,99 @@
+"""What a job is in memory, and lines of them: in order of a key, and any one removable without a search."""
+
+import heapq
+from dataclasses import dataclass
+
+Key = tuple[float, int]
+"""What a line is sorted by (a rank, a time), then the place of entry, which no two jobs of a queue share."""
+
+
+@dataclass(slots=True)
+class Hold:
+    """What the store knows of a lease. Its token is the job's current one as long as the job has this hold."""
+
+    token: str
+    fence: int
+    length: float
+    deadline: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """One stored job: one incarnation of its id."""
+
+    id: str
+    incarnation: int
+    envelope: bytes
+    priority: int
+    crash_limit: int | None
+    expires: float | None
+    """The clock's monotonic time from which on it is leased doomed."""
+    deliveries: int = 0
+    free: int = 0
+    crashes: int = 0
+    hold: Hold | None = None
+    cancel_requested: bool = False
+
+    def limit(self, default: int) -> int:
+        """Return how many of its leases may end in a crash."""
+        return default if self.crash_limit is None else self.crash_limit
+
+    def suspect(self, default: int) -> bool:
+        """Tell whether it is one crash short of its limit. A job that never crashed is no suspect, whatever it is."""
+        return self.crashes >= 1 and self.crashes == self.limit(default) - 1
+
+
+class Line:
+    """Jobs sorted by key. A job that is removed leaves its entry behind; entries of the gone are dropped later.
+
+    Every step takes time in the logarithm of the length, averaged over the steps: when the gone outnumber the
+    present, the line is built anew.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Key, Job]] = []
+        self._keys: dict[str, Key] = {}
+
+    def __len__(self) -> int:
+        """Return how many jobs stand in the line."""
+        return len(self._keys)
+
+    def __contains__(self, job: Job) -> bool:
+        """Tell whether the job stands in the line."""
+        return job.id in self._keys
+
+    def add(self, job: Job, key: Key) -> None:
+        """Put the job into the line, or to another place in it."""
+        self._keys[job.id] = key
+        heapq.heappush(self._heap, (key, job))
+        self._tidy()
+
+    def remove(self, job: Job) -> None:
+        """Take the job out of the line."""
+        del self._keys[job.id]
+        self._tidy()
+
+    def first(self) -> tuple[Key, Job] | None:
+        """Return the first job and its key, or None."""
+        while self._heap and not self._present(self._heap[0]):
+            heapq.heappop(self._heap)
+        return self._heap[0] if self._heap else None
+
+    def count_until(self, rank: float) -> int:
+        """Count the jobs with at most this rank, in time that grows with their number alone."""
+        count, places = 0, [0]
+        while places:
+            place = places.pop()
+            if place < len(self._heap) and self._heap[place][0][0] <= rank:
+                count += self._present(self._heap[place])
+                places += (2 * place + 1, 2 * place + 2)
+        return count
+
+    def _present(self, entry: tuple[Key, Job]) -> bool:
+        key, job = entry
+        return self._keys.get(job.id) == key
+
+    def _tidy(self) -> None:
+        if len(self._heap) > 2 * len(self._keys) + 64:
+            self._heap = [entry for entry in self._heap if self._present(entry)]
+            heapq.heapify(self._heap)

@@ -1,0 +1,114 @@
+"""What a form is: one annotation's way onto the wire and back."""
+
+from collections.abc import Collection
+from typing import Any, Final, Protocol
+
+from tenure.envelope import MAX_DEPTH
+
+INNER_DEPTH: Final = MAX_DEPTH - 2
+"""How deeply one argument may be nested: the envelope and its list of arguments are the other two levels."""
+MAX_MEMBERS: Final = 5_000_000
+"""How many values one call may hold. Lists that share a list can stand for more than any memory holds."""
+MAX_DIGITS: Final = 4_300
+"""The longest integer: the limit of Python's own conversions and of the JSON parser."""
+INTEGER_LIMIT: Final = 10**MAX_DIGITS
+
+
+class Misfit(Exception):  # noqa: N818  (caught inside the codec, which gives it the name of the argument)
+    """A value and its annotation do not fit. Neither the problem nor the path holds anything of the value."""
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        self.problem = problem
+        self.path = path
+        super().__init__(problem)
+
+    def under(self, part: str) -> "Misfit":
+        """Return this misfit, seen from one container further out."""
+        self.path = part + self.path
+        return self
+
+
+class TooMuch(Exception):  # noqa: N818  (caught inside the codec)
+    """A value is nested too deeply, or has too many members."""
+
+
+class Walk:
+    """How far the encoding of one call has gone into its values."""
+
+    __slots__ = ("_depth", "_left")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._left = MAX_MEMBERS
+
+    def enter(self, members: int) -> None:
+        """Go into a container, or raise ``TooMuch``."""
+        self._depth += 1
+        if self._depth > INNER_DEPTH:
+            raise TooMuch(f"nested more deeply than {INNER_DEPTH} levels")
+        self._left -= members
+        if self._left < 0:
+            raise TooMuch(f"more than {MAX_MEMBERS:,} values")
+
+    def leave(self) -> None:
+        """Come out of a container. After an error nobody does: the walk is over."""
+        self._depth -= 1
+
+
+class Form(Protocol):
+    """One annotation's way onto the wire and back.
+
+    The wire value of ``encode`` is what the JSON encoder writes: JSON values, and those types of the standard library
+    that it knows. That of ``decode`` is what the JSON parser reads.
+    """
+
+    @property
+    def name(self) -> str:
+        """The annotation, as messages and the tags of unions show it."""
+
+    @property
+    def kinds(self) -> frozenset[type]:
+        """What the parser may read for it: of ``NoneType bool int float str list dict``."""
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether the value is exactly of the annotated type, seen from outside."""
+
+    def encode(self, value: Any, walk: Walk) -> Any:
+        """Return the wire value, or raise ``Misfit``: what is returned comes back equal, and of an equal type."""
+
+    def decode(self, wire: Any) -> Any:
+        """Return the value, or raise ``Misfit``."""
+
+    def goes_as_is(self, values: Collection[Any]) -> bool:
+        """Tell quickly whether every value is its own wire value. False may also mean that nobody looked."""
+
+    def comes_as_is(self, wires: Collection[Any]) -> bool:
+        """Tell quickly whether every wire value is already the value. False may also mean that nobody looked."""
+
+
+class Base:
+    """The part that forms share: a name, kinds, and no short cut."""
+
+    __slots__ = ("kinds", "name")
+
+    def __init__(self, name: str, kinds: frozenset[type]) -> None:
+        self.name = name
+        self.kinds = kinds
+
+    def goes_as_is(self, values: Collection[Any]) -> bool:  # noqa: ARG002
+        """Take the long way."""
+        return False
+
+    def comes_as_is(self, wires: Collection[Any]) -> bool:  # noqa: ARG002
+        """Take the long way."""
+        return False
+
+    def mismatch(self, value: Any) -> Misfit:
+        """Return the misfit of a value of another type."""
+        return Misfit(f"expected {self.name}, got {kind(value)}")
+
+
+def kind(value: Any) -> str:
+    """Return the name of the value's type, for messages."""
+    cls = type(value)
+    return "None" if value is None else str(cls.__qualname__)

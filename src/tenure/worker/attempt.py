@@ -1,0 +1,226 @@
+"""One attempt: a lease goes in, an outcome comes out, and something else stores it.
+
+Whatever a handler does ends here as a settlement: it returns, raises (``SystemExit`` and ``KeyboardInterrupt``
+included), cancels itself, or does not stop when told to. Our own cancellations are noted before they are made, so that
+a handler's ``TimeoutError`` or ``CancelledError`` is never mistaken for them.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tenure.context import Current
+from tenure.events import AttemptStarted
+from tenure.queue import Ack, Failure, Release, Settlement
+from tenure.worker import decide
+from tenure.worker.executors import Threads
+from tenure.worker.held import Held, HeldLeases, Stage, Stop
+from tenure.worker.opening import Opening, Refusal
+from tenure.worker.reports import Reports
+from tenure.worker.scope import Scopes
+from tenure.worker.work import Work
+
+CallNext = Callable[[], Awaitable[Any]]
+Middleware = Callable[[Current, CallNext], Awaitable[Any]]
+
+LEASE_MARGIN = 10.0
+"""Seconds past an attempt's timeout and grace for which its lease is still renewed, to settle it in."""
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What attempts of one worker run in and report to."""
+
+    opening: Opening
+    scopes: Scopes
+    threads: Threads
+    middleware: Sequence[Middleware]
+    leases: HeldLeases
+    reports: Reports
+    settle: Callable[[Held, Settlement, Failure | None, float], None]
+    freed: Callable[[], None]
+    """A slot is free again."""
+    broke: Callable[[BaseException], None]
+    """A defect of this worker."""
+    grace: float
+
+
+class Attempts:
+    """Runs leases as jobs, each to its outcome."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._in = surroundings
+        self._loop = asyncio.get_running_loop()
+        self._grace = surroundings.grace
+        self._abandoned: set[asyncio.Task[None]] = set()
+        self.observed = not surroundings.reports.quiet(AttemptStarted)
+        """Whether anybody wants to hear of each start; looked up once a batch."""
+
+    def start(self, held: Held) -> bool:
+        """Run the lease's job; False when its outcome is known without running it, so that it takes no slot."""
+        held.name, work = self._in.opening.open(held.lease)
+        now = time.monotonic()
+        if isinstance(work, Refusal):
+            self._in.settle(held, work.settlement, work.failure, now)
+            return False
+        held.work = work
+        held.current = Current(held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta)
+        held.enter(Stage.RUNNING, now)
+        if self.observed:
+            self._in.reports.started(held)
+        route = work.route
+        if route.threaded or route.injected or self._in.middleware:
+            body = self._surrounded(held, work)
+        else:
+            body = self._plain(held, work)
+        # An empty context: nothing of the worker's, of its start or of another job is seen by this one.
+        held.task = self._loop.create_task(body, context=Context())
+        if work.timeout is not None:
+            held.renew_until = now + work.timeout + self._grace + LEASE_MARGIN
+            held.timer = self._loop.call_later(work.timeout, self.stop, held, Stop.TIMEOUT)
+        return True
+
+    def stop(self, held: Held, why: Stop, grace: float | None = None) -> None:
+        """Tell a running handler to stop, and abandon it when it does not within the grace. The first reason counts,
+        but a lost lease is lost whatever else was wrong."""
+        if held.stage is not Stage.RUNNING or held.stop in {why, Stop.LOST}:
+            return
+        first = held.stop is None
+        if not first and why is not Stop.LOST and why is not Stop.SHUTDOWN:
+            return
+        if first or why is Stop.LOST:
+            held.stop = why
+            self._in.reports.stopping(held, why)
+        held.tell()
+        if held.timer is not None:
+            held.timer.cancel()
+        seconds = self._grace if grace is None else grace
+        held.timer = self._loop.call_later(seconds, self.abandon, held, seconds)
+        if first and held.task is not None:
+            # A task that is cancelled before its first step never runs a line: then the callback ends the attempt.
+            held.task.add_done_callback(partial(self._gone, held))
+            held.task.cancel()
+
+    def abandon(self, held: Held, grace: float) -> None:
+        """Take the outcome of a handler that does not stop, and its slot, without it."""
+        if held.stage is not Stage.RUNNING:
+            return
+        held.abandoned = True
+        if held.task is not None:
+            self._abandoned.add(held.task)
+        self._in.reports.abandoned(held, grace)
+        self._finished(held, None)
+
+    @property
+    def abandoned(self) -> frozenset[asyncio.Task[None]]:
+        """Tasks of abandoned handlers that still run."""
+        return frozenset(task for task in self._abandoned if not task.done())
+
+    # ---------------------------------------------------------------------------------------------- inside the task
+
+    async def _plain(self, held: Held, work: Work) -> None:
+        error: BaseException | None = None
+        assert held.current is not None
+        held.current.enter().__enter__()  # never left: the context ends with the task
+        try:
+            await work.function(*work.args, **work.kwargs)
+        except BaseException as raised:  # noqa: BLE001 - asyncio would let SystemExit end the worker
+            error = raised
+        self._ended(held, error)
+
+    async def _surrounded(self, held: Held, work: Work) -> None:
+        error: BaseException | None = None
+        assert held.current is not None
+        held.current.enter().__enter__()
+        try:
+            call: CallNext = partial(self._in_a_thread if work.route.threaded else self._on_the_loop, work)
+            for layer in reversed(self._in.middleware):
+                call = partial(layer, held.current, call)
+            await call()
+        except BaseException as raised:  # noqa: BLE001 - as above
+            error = raised
+        self._ended(held, error)
+
+    async def _on_the_loop(self, work: Work) -> Any:
+        if not work.route.injected:
+            return await work.function(*work.args, **work.kwargs)
+        async with self._in.scopes.on_the_loop(work.route.injected) as services:
+            return await work.function(*work.args, **work.kwargs, **services)
+
+    async def _in_a_thread(self, work: Work) -> Any:
+        if not work.route.injected:
+            return await self._in.threads.run(partial(work.function, *work.args, **work.kwargs))
+        return await self._in.threads.run(partial(_with_services, self._in.scopes, work))
+
+    # -------------------------------------------------------------------------------------------------- its outcome
+
+    def _ended(self, held: Held, error: BaseException | None) -> None:
+        try:
+            if held.abandoned:
+                self._in.reports.late(held)
+            elif error is None and held.stop is None:
+                self._outcome(held, Ack(held.lease), None)
+            else:
+                self._finished(held, error)
+        except BaseException as defect:  # noqa: BLE001 - nobody awaits this task: unheard, the slot would be lost
+            self._in.broke(defect)
+
+    def _gone(self, held: Held, _: asyncio.Task[None]) -> None:
+        if held.stage is Stage.RUNNING:
+            self._ended(held, asyncio.CancelledError())
+
+    def _finished(self, held: Held, error: BaseException | None) -> None:
+        """Judge an attempt that raised, was told to stop or was abandoned, and hand in its outcome."""
+        stop = held.stop
+        if stop is Stop.LOST:
+            held.enter(Stage.ENDED, time.monotonic())
+            self._in.leases.remove(held)
+            self._release_slot(held)
+        elif stop is Stop.TIMEOUT:
+            # Whatever it returned or raised after its time was over: too late.
+            self._outcome(held, *self._timed_out(held))
+        elif error is None and not held.abandoned:
+            self._outcome(held, Ack(held.lease), None)
+        elif stop is None or (error is not None and decide.is_decision(error)):
+            assert error is not None
+            self._outcome(held, *self._failed(held, error))
+        elif stop is Stop.CANCELLED:
+            self._outcome(held, Release(held.lease), None)  # finds the request, and removes the job
+        else:
+            self._outcome(held, Release(held.lease, free=True), None)
+
+    def _failed(self, held: Held, error: BaseException) -> tuple[Settlement, Failure | None]:
+        assert held.work is not None
+        return decide.after_error(
+            held.lease, error, max_attempts=held.work.max_attempts, backoff=held.work.backoff
+        )
+
+    def _timed_out(self, held: Held) -> tuple[Settlement, Failure]:
+        assert held.work is not None
+        failure = Failure(reason="timeout", message=f"it ran longer than its timeout of {held.work.timeout:g} s")
+        return decide.after_failure(
+            held.lease, failure, max_attempts=held.work.max_attempts, backoff=held.work.backoff
+        )
+
+    def _outcome(self, held: Held, settlement: Settlement, failure: Failure | None) -> None:
+        now = time.monotonic()
+        held.seconds = now - held.since
+        self._in.settle(held, settlement, failure, now)
+        self._release_slot(held)
+
+    def _release_slot(self, held: Held) -> None:
+        if held.timer is not None:
+            held.timer.cancel()
+            held.timer = None
+        # What an observer keeps of a lease must not keep the handler's arguments alive.
+        held.task = held.work = held.current = None
+        self._in.freed()
+
+
+def _with_services(scopes: Scopes, work: Work) -> Any:
+    with scopes.in_a_thread(work.route.injected) as services:
+        return work.function(*work.args, **work.kwargs, **services)

@@ -1,0 +1,111 @@
+"""The leases that this process holds, from the claim to the store's answer."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from enum import IntEnum
+
+from tenure.context import Current
+from tenure.queue import Lease
+from tenure.worker.work import Work
+
+
+class Stage(IntEnum):
+    """How far a held lease has come."""
+
+    AHEAD = 0
+    """Claimed ahead: it waits for a slot."""
+    RUNNING = 1
+    SETTLING = 2
+    """Its outcome is known, and on its way to the store."""
+    ENDED = 3
+
+
+class Stop(IntEnum):
+    """Why a running handler was told to stop."""
+
+    TIMEOUT = 1
+    CANCELLED = 2
+    """Somebody asked for it."""
+    LOST = 3
+    """The store said that the lease is no longer ours."""
+    LAPSED = 4
+    """No renewal has succeeded in time: the lease may be ours or not."""
+    SHUTDOWN = 5
+
+
+class Held:
+    """One held lease and what this process knows about it."""
+
+    __slots__ = (
+        "abandoned", "deadline", "current", "lease", "name", "renew_until", "seconds", "since", "stage", "stop", "task",
+        "timer", "work",
+    )  # fmt: skip
+
+    def __init__(self, lease: Lease, now: float) -> None:
+        self.lease = lease
+        self.name = ""
+        self.stage = Stage.AHEAD
+        self.since = now
+        """When it entered its stage; monotonic."""
+        self.deadline = lease.deadline
+        """Until when it is ours for certain; each successful renewal moves it."""
+        self.renew_until: float | None = None
+        """From when on the keeper leaves it alone: a timeout bounds its lease, also when the loop cannot act on it."""
+        self.seconds = 0.0
+        """How long its handler ran."""
+        self.stop: Stop | None = None
+        self.current: Current | None = None
+        """What its handler sees; None before it runs."""
+        self.abandoned = False
+        self.work: Work | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+
+    def tell(self) -> None:
+        """Let its handler see that it should stop. Safe from any thread."""
+        if self.current is not None:
+            self.current.cancel()
+
+    def enter(self, stage: Stage, now: float) -> None:
+        """Go on to the next stage."""
+        self.stage = stage
+        self.since = now
+
+
+class HeldLeases:
+    """All held leases by token. The loop writes, the keeper's thread reads snapshots."""
+
+    def __init__(self) -> None:
+        self._by_token: dict[str, Held] = {}
+        self._lock = threading.Lock()
+        self._suspects = 0
+
+    def __len__(self) -> int:
+        return len(self._by_token)
+
+    def __iter__(self) -> Iterator[Held]:
+        return iter(self.snapshot())
+
+    @property
+    def suspect(self) -> bool:
+        """Whether one of them is one crash short of its limit (P4: at most one a process)."""
+        return self._suspects > 0
+
+    def add(self, held: Held) -> None:
+        """Hold a lease."""
+        with self._lock:
+            self._by_token[held.lease.token] = held
+        self._suspects += held.lease.suspect
+
+    def remove(self, held: Held) -> None:
+        """Hold it no longer; removing it twice changes nothing."""
+        with self._lock:
+            known = self._by_token.pop(held.lease.token, None)
+        if known is not None:
+            self._suspects -= held.lease.suspect
+
+    def snapshot(self) -> list[Held]:
+        """Return all of them, as they are now."""
+        with self._lock:
+            return list(self._by_token.values())

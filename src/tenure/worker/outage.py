@@ -1,0 +1,64 @@
+"""A store that does not answer: how long to wait before asking again, and how often to speak of it."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+
+from tenure.errors import StoreError
+
+logger = logging.getLogger("tenure.worker")
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 5.0
+
+
+class Outage:
+    """The failures of one loop's store calls: one log line when they begin, one when they end.
+
+    Not safe from several threads: each loop has its own.
+    """
+
+    def __init__(self, doing: str, uniform: Callable[[float, float], float] = random.uniform) -> None:
+        self._doing = doing
+        self._uniform = uniform
+        self._failures = 0
+        self._since = 0.0
+
+    @property
+    def going_on(self) -> bool:
+        """Whether the last call failed."""
+        return self._failures > 0
+
+    def failed(self, error: StoreError) -> float:
+        """Note a failure, and return the seconds to wait: 0.1 doubling to 5, jittered by half."""
+        if self._failures == 0:
+            self._since = time.monotonic()
+            logger.warning("%s failed, and is tried again until it succeeds: %s", self._doing, _line(error))
+        # The exponent is capped before it is used: an outage may last for days.
+        ceiling = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(self._failures, 10))
+        self._failures += 1
+        return self._uniform(ceiling / 2, ceiling)
+
+    def succeeded(self) -> None:
+        """Note a success."""
+        if self._failures:
+            seconds = time.monotonic() - self._since
+            logger.warning("%s works again after %.1f s and %d failures", self._doing, seconds, self._failures)
+            self._failures = 0
+
+
+async def pause(seconds: float, until: asyncio.Event) -> None:
+    """Sleep, but no longer than until the event is set."""
+    if not until.is_set():
+        try:
+            async with asyncio.timeout(seconds):
+                await until.wait()
+        except TimeoutError:
+            return
+
+
+def _line(error: StoreError) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}"

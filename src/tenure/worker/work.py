@@ -1,0 +1,33 @@
+"""A call that is ready to run, and how the jobs of one name run in this worker."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tenure.definition import JobDefinition
+from tenure.retry import Backoff
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """How the jobs of one definition run in this worker, found out once."""
+
+    definition: JobDefinition
+    threaded: bool
+    injected: Mapping[str, Any]
+    max_attempts: int
+    timeout: float | None
+    backoff: Backoff
+
+
+class Work(msgspec.Struct, frozen=True, gc=False):
+    """A call that is ready to run."""
+
+    route: Route
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    max_attempts: int
+    timeout: float | None
+    backoff: Backoff
+    meta: Mapping[str, Any]

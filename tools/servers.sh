@@ -1,0 +1,14 @@
+#!/bin/sh
+# Installs the Debian packages that the tests' servers come from when it may, and else says which are missing.
+# A further server is a further line: the program that is looked for, and the package that holds it.
+set -eu
+PATH="$PATH:/usr/sbin:/sbin"
+missing=
+needs() { command -v "$1" >/dev/null || missing="$missing $2"; }
+needs redis-server redis-server
+[ -n "$missing" ] || exit 0
+# shellcheck disable=SC2086
+"$(dirname "$0")/apt.sh" $missing && exit 0
+echo "NOT PROVEN here: whatever needs$missing. Its tests will be skipped, and say so." >&2
+# Where a run decides about a change, what was not proven is an error.
+[ -z "${CI:-}" ]
