@@ -10,17 +10,19 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import FunctionType, MappingProxyType
-from typing import Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import msgspec
 
 from tenure import options as opts
-from tenure.codec import ArgumentCodec
 from tenure.envelope import Envelope
 from tenure.errors import InvalidOption, NotEncodable, NotSupported, Undecodable
 from tenure.hints import namespaces_of_class, resolved
 from tenure.injection import is_injected, services_of_function, services_of_handle
 from tenure.naming import check_job_name
+
+if TYPE_CHECKING:
+    from tenure.codec import ArgumentCodec
 
 Executor = Literal["async", "thread", "process"]
 
@@ -68,7 +70,7 @@ class JobDefinition:
 
     @cached_property
     def injected(self) -> Mapping[str, Any]:
-        """Parameter of the function, or of ``handle()``, by service; raises ``InvalidOption`` if none can be made out."""
+        """Service by parameter of the function, or of ``handle()``; raises ``InvalidOption`` for one without sense."""
         if isinstance(self.target, type):
             handle = inspect.unwrap(self.target.handle)  # type: ignore[attr-defined] # checked when it was registered
             parameters, names = _handle_parameters(self.target), namespaces_of_class(self.target, handle)
@@ -92,10 +94,12 @@ class JobDefinition:
         return tuple(parameter for parameter in found if not is_injected(parameter))
 
     @cached_property
-    def codec(self) -> ArgumentCodec:
+    def codec(self) -> "ArgumentCodec":
         """What turns the arguments into their wire form and back."""
+        from tenure.codec import ArgumentCodec  # noqa: PLC0415 - keeps `import tenure` light
+
         if isinstance(self.target, type):
-            names = namespaces_of_class(self.target, self.target.__init__)
+            names = namespaces_of_class(self.target, vars(self.target).get("__init__", self.target))
         else:
             names = [inspect.unwrap(self.target).__globals__]
         hints = {

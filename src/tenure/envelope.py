@@ -3,12 +3,13 @@
 The wire form is documented in ``docs/wire.md``, so that other languages can push.
 """
 
-import re
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
-from tenure.errors import NewerEnvelope, PayloadTooLarge, Undecodable
+from tenure.errors import InvalidOption, NewerEnvelope, NotEncodable, PayloadTooLarge, Undecodable
+from tenure.naming import check_job_id, check_job_name, check_queue
 
 VERSION: Final = 1
 MAX_BYTES: Final = 60_000
@@ -20,17 +21,17 @@ MAX_DEPTH: Final = 32
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One call of one job, and the options that travel with it. None is unset: the claiming worker fills it."""
 
-    v: int
+    v: Annotated[int, Meta(ge=1)]
     id: str
     name: str
     queue: str
     args: msgspec.Raw = msgspec.Raw(b"[]")
     kwargs: msgspec.Raw = msgspec.Raw(b"{}")
-    max_attempts: int | None = None
-    priority: int = 0
-    timeout: float | None = None
+    max_attempts: Annotated[int, Meta(ge=1)] | None = None
+    priority: Annotated[int, Meta(ge=-100, le=100)] = 0
+    timeout: Annotated[float, Meta(gt=0)] | None = None
     """Seconds that an attempt may take."""
-    backoff: float | None = None
+    backoff: Annotated[float, Meta(ge=0)] | None = None
     """Seconds between attempts, fixed."""
     meta: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -42,12 +43,17 @@ class _Version(msgspec.Struct):
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Envelope)
 _version = msgspec.json.Decoder(_Version)
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_AS_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 
 
 def encode(envelope: Envelope, *, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return the envelope's bytes, or raise ``PayloadTooLarge``."""
-    data = _encoder.encode(envelope)
+    """Return the envelope's bytes, or raise ``PayloadTooLarge``, or ``NotEncodable`` for ``meta``."""
+    try:
+        data = _encoder.encode(envelope)
+    except (ValueError, TypeError, RecursionError) as error:
+        # Everything else is text of known form, so it is `meta`. The encoder's own message may hold a value.
+        raise NotEncodable("meta", "", f"it is not JSON ({type(error).__name__})") from None
     if len(data) > max_bytes:
         raise PayloadTooLarge(
             f"the encoded job is {len(data)} bytes, over the limit of {max_bytes} (QUEUE_MAX_PAYLOAD_BYTES); "
@@ -64,37 +70,45 @@ def decode(data: bytes) -> Envelope:
         raise Undecodable(f"nested more deeply than {MAX_DEPTH} levels")
     try:
         envelope = _decoder.decode(data)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         # A newer version may well have changed the other fields: it is judged by its version alone.
         if _newer(data):
             raise NewerEnvelope("written by a newer version of tenure") from None
         raise Undecodable(f"not an envelope ({type(error).__name__})") from None
     if envelope.v > VERSION:
         raise NewerEnvelope("written by a newer version of tenure")
-    if envelope.v < 1:
-        raise Undecodable("not an envelope (version below 1)")
+    try:
+        check_job_id(envelope.id)
+        check_job_name(envelope.name)
+        check_queue(envelope.queue)
+    except InvalidOption:
+        raise Undecodable("not an envelope (its id, name or queue cannot be one)") from None
     return envelope
 
 
 def too_deep(data: bytes) -> bool:
-    """Tell whether JSON is nested over the limit, without parsing it (a parser may exhaust the stack)."""
+    """Tell whether JSON is nested over the limit, without parsing it (a parser may exhaust the stack).
+
+    What is no JSON is judged as if its brackets were: by as much as a parser could go into it.
+    """
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         # Not deeper than it has brackets: the answer for nearly every job, at the price of two counts.
         return False
-    level = 0
-    for match in _STRUCTURE.finditer(data):
-        mark = data[match.start()]
-        if mark in b"[{":
-            level += 1
-            if level > MAX_DEPTH:
-                return True
-        elif mark in b"]}":
-            level -= 1
-    return False
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    outside = b"".join(data.split(b'"')[::2])
+    brackets = outside.translate(_AS_SQUARE, _NO_BRACKETS)
+    # Each pass takes the innermost pairs away, so a document takes as many passes as it has levels.
+    for level in range(MAX_DEPTH):
+        fewer = brackets.replace(b"[]", b"")
+        if len(fewer) == len(brackets):
+            return level + fewer.count(b"[") > MAX_DEPTH
+        brackets = fewer
+    return b"[" in brackets
 
 
 def _newer(data: bytes) -> bool:
     try:
         return _version.decode(data).v > VERSION
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return False

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import time
+from typing import Any
 
 from tenure.errors import InvalidOption
 
@@ -15,7 +16,7 @@ _JOB_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 _JOB_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,254}", re.ASCII)
 
 
-def check_queue(name: str) -> str:
+def check_queue(name: Any) -> str:
     """Return the queue's name, or raise ``InvalidOption``."""
     if not isinstance(name, str) or not _QUEUE.fullmatch(name):
         raise InvalidOption(
@@ -25,21 +26,21 @@ def check_queue(name: str) -> str:
     return name
 
 
-def check_job_id(job_id: str) -> str:
+def check_job_id(job_id: Any) -> str:
     """Return the job's id, or raise ``InvalidOption``."""
     if not isinstance(job_id, str) or not _JOB_ID.fullmatch(job_id):
         raise InvalidOption(f"id {shown(job_id)} is not a job id: 1 to 64 of letters, digits, '.', '_' and '-'")
     return job_id
 
 
-def check_namespace(name: str) -> str:
+def check_namespace(name: Any) -> str:
     """Return the namespace, or raise ``InvalidOption``. The rule is that of queue names."""
     if not isinstance(name, str) or not _QUEUE.fullmatch(name):
         raise InvalidOption(f"namespace {shown(name)} is not a namespace: the rule is that of queue names")
     return name
 
 
-def check_job_name(name: str) -> str:
+def check_job_name(name: Any) -> str:
     """Return the job's name, or raise ``InvalidOption``."""
     if not isinstance(name, str) or not _JOB_NAME.fullmatch(name):
         raise InvalidOption(

@@ -32,7 +32,7 @@ class PushOptions(TypedDict, total=False):
     delay: float | timedelta
     """Seconds before it may start: never earlier."""
     at: datetime
-    """When it may start. Needs a time zone; what is past means now. In a gap of daylight saving, as PEP 495 reads it."""
+    """When it may start, with a time zone; the past means now. In a gap of daylight saving, as PEP 495 reads it."""
     priority: int
     """-100 to 100, higher first."""
     max_attempts: int
@@ -253,10 +253,10 @@ def _id(_: str, value: Any) -> str:
     return check_job_id(value)
 
 
-def _given(name: str, value: Any) -> object:
+def _given(name: str, value: Any) -> Any:
     if value is None:
         raise InvalidOption(f"{name} must not be None: leave it out")
-    return value  # type: ignore[no-any-return] # any object may be a session
+    return value
 
 
 Rule = Callable[[str, Any], Any]

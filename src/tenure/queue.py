@@ -65,8 +65,10 @@ class Pushed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Doom(StrEnum):
-    """Why a lease is doomed: the worker fails the job without running it (P4)."""
+    """Why a lease is doomed: the worker ends the job without running it (P4). The first that applies is told."""
 
+    CANCELLED = "cancelled"
+    """Its holder died after somebody asked for it to be cancelled: releasing it removes it."""
     CRASHED = "crashed"
     EXPIRED = "expired"
     DELIVERIES = "deliveries"

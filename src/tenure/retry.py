@@ -25,7 +25,8 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse what cannot be a delay."""
         for name, least in (("base", 0.0), ("factor", 1.0), ("cap", 0.0)):
             value = getattr(self, name)
-            if not least <= value < float("inf"):  # NaN fails this too
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not least <= value < math.inf:  # NaN fails this too
                 raise InvalidOption(f"backoff {name} must be a finite number of at least {least:g}")
 
     def ceiling(self, attempt: int) -> float:
@@ -35,9 +36,13 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
         if self.factor == 1.0:
             return self.base
         # Capped before multiplying: factor ** attempt overflows at some attempt, and the job would be lost with it.
-        if attempt - 1 >= math.log(self.cap / self.base, self.factor):
-            return self.cap
-        return min(self.cap, self.base * self.factor ** (attempt - 1))
+        # The quotient of logarithms, not the logarithm of the quotient: that may overflow too.
+        if attempt - 1 >= (math.log(self.cap) - math.log(self.base)) / math.log(self.factor):
+            return float(self.cap)
+        try:
+            return min(float(self.cap), self.base * float(self.factor) ** (attempt - 1))
+        except OverflowError:  # a tiny base under a huge cap: the power alone is too large, the product is not
+            return min(float(self.cap), math.exp(math.log(self.base) + (attempt - 1) * math.log(self.factor)))
 
     def delay(self, attempt: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
         """Return the delay after this attempt (1 is the first), in seconds."""

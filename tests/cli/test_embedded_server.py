@@ -177,7 +177,9 @@ def test_without_any_program_the_extra_is_named(monkeypatch):
 
 
 def test_it_runs_in_the_process_group_that_it_is_given(directory):
-    with processes.python("-c", "import os, time; os.setpgid(0, 0); print('led', flush=True); time.sleep(60)") as leader:
+    with processes.python(
+        "-c", "import os, time; os.setpgid(0, 0); print('led', flush=True); time.sleep(60)"
+    ) as leader:
         leader.wait_for_output("led")
         with EmbeddedServer(directory, process_group=leader.pid) as server:
             assert os.getpgid(pid_of(server)) == leader.pid

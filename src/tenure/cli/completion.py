@@ -10,7 +10,7 @@ from tenure.cli.output import say
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print a shell's completion script.
+    r"""Print a shell's completion script.
 
     \b
     bash: eval "$(tenure completion bash)" in ~/.bashrc

@@ -71,14 +71,8 @@ def run(command: Callable[[], object]) -> int:
     """
     try:
         code = command()
-    except click.exceptions.NoArgsIsHelpError as error:
-        note(error.format_message())
-        return ExitCode.USAGE
     except click.UsageError as error:
         return _usage(error)
-    except click.ClickException as error:
-        note(f"tenure: {inert(error.format_message())}")
-        return ExitCode.FAILED
     except (click.Abort, KeyboardInterrupt):
         note("tenure: interrupted")
         return ExitCode.INTERRUPTED
@@ -95,7 +89,22 @@ def run(command: Callable[[], object]) -> int:
 
 
 def _usage(error: click.UsageError) -> ExitCode:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        note(error.format_message())
+        return ExitCode.USAGE
     message = inert(error.format_message().rstrip("."))
+    message = message[:1].lower() + message[1:]
+    if isinstance(error, click.BadParameter) and (key := _key_of(error)):
+        message = f"{key}: {message}"
     path = error.ctx.command_path if error.ctx else "tenure"
-    note(f"{path}: {message[:1].lower()}{message[1:]}; see {path} --help")
+    note(f"{path}: {message}; see {path} --help")
     return ExitCode.USAGE
+
+
+def _key_of(error: click.BadParameter) -> str | None:
+    """Return the environment variable that the wrong value came from, if it came from one."""
+    if error.ctx is None or error.param is None or not error.param.name:
+        return None
+    source = error.ctx.get_parameter_source(error.param.name)
+    key = error.param.envvar
+    return key if source is click.core.ParameterSource.ENVIRONMENT and isinstance(key, str) else None

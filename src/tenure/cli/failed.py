@@ -23,7 +23,7 @@ from tenure.queue import FailedRecord
 @json_option
 @store_options
 @click.pass_context
-def failed(ctx: click.Context, names: tuple[str, ...] | None, limit: int, *, as_json: bool, **where: Any) -> None:
+def failed(ctx: click.Context, /, names: tuple[str, ...] | None, limit: int, *, as_json: bool, **where: Any) -> None:
     """List failed jobs, without their arguments and their errors' texts.
 
     What those are, `tenure failed show ID --reveal` tells.
@@ -40,9 +40,7 @@ def failed(ctx: click.Context, names: tuple[str, ...] | None, limit: int, *, as_
 async def _list(store: Store, names: Sequence[str] | None, limit: int) -> Sequence[FailedRecord]:
     """Return the oldest of all queues together, one more than asked for when there are more."""
     records = [
-        record
-        for name in await store.queues(names)
-        for record in await store.failures.failed(name, limit=limit + 1)
+        record for name in await store.queues(names) for record in await store.failures.failed(name, limit=limit + 1)
     ]
     return sorted(records, key=lambda record: record.failed_at)[: limit + 1]
 
@@ -62,9 +60,7 @@ def _print(rows: Sequence[dict[str, Any]], *, in_json: bool) -> None:
 @spoken("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @store_options
-def show(
-    job_id: str, names: tuple[str, ...] | None, *, reveal: bool, yes: bool, as_json: bool, **where: Any
-) -> None:
+def show(job_id: str, names: tuple[str, ...] | None, *, reveal: bool, yes: bool, as_json: bool, **where: Any) -> None:
     """Show one failed job."""
     if reveal and not yes:
         _confirm()

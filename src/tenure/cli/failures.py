@@ -65,7 +65,7 @@ class Snapshot:
 async def snapshot(store: Store, queue: str) -> Snapshot:
     """Take a snapshot of the queue's failed jobs now."""
     latest: Sequence[FailedRecord] = ()
-    end = (await store.queue.counts(queue)).failed
+    end = (await store.counts(queue)).failed
     while end > 0:
         start = max(0, end - PAGE)
         latest = [*await store.failures.failed(queue, limit=end - start, offset=start), *latest]

@@ -10,6 +10,7 @@ from tenure.errors import InvalidOption
 from tenure.naming import check_job_id, check_namespace, check_queue
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 Check = Callable[[click.Context, click.Parameter, Any], Any]
 
 
@@ -61,7 +62,7 @@ def job_ids(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tu
     return _refusing(lambda: tuple(dict.fromkeys(map(check_job_id, value))))
 
 
-def _refusing(check: Callable[[], Any]) -> Any:
+def _refusing(check: Callable[[], T]) -> T:
     try:
         return check()
     except InvalidOption as error:
@@ -78,9 +79,17 @@ json_option = setting("--json", "as_json", is_flag=True, envvar="TENURE_JSON", h
 def store_options(command: F) -> F:
     """Add what tells an operator's command which store to use, when the environment does not say it."""
     for add in (
-        # TENURE_URL is read by the configuration, which names the key in its errors and hides what is secret.
-        spoken("--url", metavar="URL", help="The store; a password given here can be seen by others.  [env var: TENURE_URL]"),
-        setting("--namespace", callback=_namespace, envvar="QUEUE_NAMESPACE", help="The namespace of the application."),
+        # The environment's own keys for these two are read by the configuration, as workers read them.
+        spoken(
+            "--url",
+            metavar="URL",
+            help="The store; a password in it can be seen by others on this host.  [env var: TENURE_URL]",
+        ),
+        spoken(
+            "--namespace",
+            callback=_namespace,
+            help="The namespace of the application.  [env var: QUEUE_NAMESPACE]",
+        ),
         setting("--connection", default="default", show_default=True, help="The named connection."),
         spoken("--app", metavar="MODULE:ATTRIBUTE", help="Use the store of this application, which is imported."),
     ):

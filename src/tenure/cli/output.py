@@ -71,7 +71,7 @@ def age(seconds: float | None) -> str | None:
     if seconds < 10:
         return f"{max(seconds, 0.0):.1f}s"
     rest = round(seconds)
-    parts = []
+    parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
         number, rest = divmod(rest, length)
         if number or parts:

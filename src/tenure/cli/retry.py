@@ -18,9 +18,7 @@ from tenure.cli.store import Store, Where, operate
 @spoken("--force", is_flag=True, help="Confirm --all.")
 @queues("-q", "--queue", "names", help="Only these queues.  [default: all]")
 @store_options
-def retry(
-    ids: tuple[str, ...], names: tuple[str, ...] | None, *, everything: bool, force: bool, **where: Any
-) -> None:
+def retry(ids: tuple[str, ...], names: tuple[str, ...] | None, *, everything: bool, force: bool, **where: Any) -> None:
     """Make failed jobs ready again, with all their attempts before them.
 
     A job that fails again at once is not retried again by the same command.

@@ -29,7 +29,7 @@ def status(names: tuple[str, ...] | None, *, as_json: bool, **where: Any) -> Non
 
 
 async def _count(store: Store, names: Sequence[str] | None) -> Sequence[tuple[str, Counts]]:
-    return [(name, await store.queue.counts(name)) for name in await store.queues(names)]
+    return [(name, await store.counts(name)) for name in await store.queues(names)]
 
 
 def _print_json(counted: Sequence[tuple[str, Counts]]) -> None:

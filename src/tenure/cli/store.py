@@ -9,7 +9,7 @@ import msgspec
 from tenure.app import Tenure
 from tenure.cli.target import find_app
 from tenure.errors import NotSupported
-from tenure.queue import FailedJobs, Inspector, Queue, feature
+from tenure.queue import Counts, FailedJobs, feature
 
 T = TypeVar("T")
 
@@ -26,30 +26,28 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
 class Store:
     """One store as operators see it. What its driver cannot do is ``NotSupported``."""
 
-    def __init__(self, queue: Queue) -> None:
-        self.queue = queue
-        driver = queue.capabilities.driver
-        if not queue.capabilities.shared:
-            raise NotSupported(driver, "operating it from another process", "its jobs are known to their process only")
-        self._driver = driver
+    def __init__(self, app: Tenure, connection: str) -> None:
+        self._app = app
+        self._connection = connection
+        self._queue = app.queue(connection)
+        able = self._queue.capabilities
+        if not able.shared:
+            raise NotSupported(able.driver, "operating it from here", "its jobs are known to their own process only")
 
-    @property
-    def inspector(self) -> Inspector:
-        """The store's reading side."""
-        if not feature(self.queue, Inspector):
-            raise NotSupported(self._driver, "listing queues")
-        return cast("Inspector", self.queue)
+    async def queues(self, named: Sequence[str] | None) -> Sequence[str]:
+        """Return the queues that were named, or all that the store knows."""
+        return named if named is not None else await self._app.queues(connection=self._connection)
+
+    async def counts(self, queue: str) -> Counts:
+        """Count the queue's jobs by state."""
+        return await self._queue.counts(queue)
 
     @property
     def failures(self) -> FailedJobs:
         """The store of failed jobs."""
-        if not feature(self.queue, FailedJobs):
-            raise NotSupported(self._driver, "a store of failed jobs")
-        return cast("FailedJobs", self.queue)
-
-    async def queues(self, named: Sequence[str] | None) -> Sequence[str]:
-        """Return the queues that were named, or all that the store knows."""
-        return named if named is not None else await self.inspector.queues()
+        if not feature(self._queue, FailedJobs):
+            raise NotSupported(self._queue.capabilities.driver, "a store of failed jobs")
+        return cast("FailedJobs", self._queue)
 
 
 def operate(where: Where, action: Callable[[Store], Awaitable[T]]) -> T:
@@ -57,7 +55,7 @@ def operate(where: Where, action: Callable[[Store], Awaitable[T]]) -> T:
 
     async def run() -> T:
         try:
-            return await action(Store(app.queue(where.connection)))
+            return await action(Store(app, where.connection))
         finally:
             await app.aclose()
 

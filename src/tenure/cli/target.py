@@ -55,9 +55,9 @@ def find_target(argument: str | None) -> Target:
     if text := os.environ.get(APP_KEY, "").strip():
         return _parsed(text, APP_KEY, here)
     for directory in (here, *here.parents):
-        text = _in_pyproject(directory / "pyproject.toml")
-        if text is not None:
-            return _parsed(text, f"[tool.tenure] app in {shown(str(directory / 'pyproject.toml'))}", directory)
+        configured = _in_pyproject(directory / "pyproject.toml")
+        if configured is not None:
+            return _parsed(configured, f"[tool.tenure] app in {shown(str(directory / 'pyproject.toml'))}", directory)
     raise ConfigurationError(
         "APP",
         f"no application is named: give it as module:attribute, in {APP_KEY}, "
@@ -84,7 +84,7 @@ def load(target: Target) -> Tenure:
 
 
 def _parsed(text: str, said: str, root: Path) -> Target:
-    if not _TARGET.fullmatch(text):
+    if not _TARGET.fullmatch(text) or ".py:" in text:
         raise ConfigurationError(said, f"{shown(text)} is not of the form module:attribute, such as shop.tasks:app")
     module, _, attribute = text.partition(":")
     return Target(module, attribute, said, root)
@@ -111,7 +111,9 @@ def _import(target: Target) -> ModuleType:
         raise
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything here, SystemExit included
         if isinstance(error, ModuleNotFoundError) and _is_target(error.name, target.module):
-            raise AppNotFound(target.said, f"there is no module {error.name!r} in {target.root} or on the path") from None
+            raise AppNotFound(
+                target.said, f"there is no module {error.name!r} in {target.root} or on the path"
+            ) from None
         raise AppImportFailed(
             target.said,
             f"{target.module!r} raised {type(error).__name__} while it was imported",

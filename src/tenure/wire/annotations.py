@@ -2,8 +2,17 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, MutableSequence, Sequence
-from collections.abc import MutableSet, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Sequence,
+    Set,
+)
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
@@ -13,10 +22,10 @@ import msgspec
 from tenure.wire.choices import EnumForm, LiteralForm, TaggedForm, UnionForm, overlap
 from tenure.wire.containers import ArrayForm, DictForm, KeyForm, TupleForm, can_be_key
 from tenure.wire.foreign import ModelForm, StructForm, is_model
-from tenure.wire.form import Base, Form, Misfit, Walk
+from tenure.wire.form import Form, Misfit, Walk
 from tenure.wire.plain import ALL_KINDS, PlainForm
 from tenure.wire.records import DataclassForm, NamedTupleForm, TypedDictForm
-from tenure.wire.scalars import scalars
+from tenure.wire.scalars import NoneForm, scalars
 
 _ARRAYS: Final[Mapping[Any, type]] = {
     list: list,
@@ -33,18 +42,19 @@ _MAPPINGS: Final = (dict, Mapping, MutableMapping)
 _WRAPPERS: Final = {"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"}
 
 
-class NoForm(Base):
+class NoForm(Form):
     """An annotation that has no wire form: nothing fits it."""
 
-    __slots__ = ("_problem",)
+    __slots__ = ("_cls", "_problem")
 
-    def __init__(self, name: str, problem: str) -> None:
-        super().__init__(name, ALL_KINDS)
+    def __init__(self, name: str, problem: str, cls: Any = None) -> None:
+        super().__init__(name, frozenset())
         self._problem = problem
+        self._cls = cls if isinstance(cls, type) else None
 
-    def holds(self, value: Any) -> bool:  # noqa: ARG002
-        """Hold nothing."""
-        return False
+    def holds(self, value: Any) -> bool:
+        """Tell by the class: of a union's members, this one knows what is wrong with the value."""
+        return self._cls is not None and isinstance(value, self._cls)
 
     def encode(self, value: Any, walk: Walk) -> Any:  # noqa: ARG002
         """Refuse the value."""
@@ -55,7 +65,7 @@ class NoForm(Base):
         raise Misfit(self._problem)
 
 
-class Later(Base):
+class Later(Form):
     """A form that is still being made, because its annotation contains itself."""
 
     __slots__ = ("_find",)
@@ -82,7 +92,7 @@ class Forms:
 
     def __init__(self) -> None:
         self._any = PlainForm()
-        self._made: dict[Any, Form] = {Any: self._any, object: self._any, **scalars(), None: scalars()[NoneType]}
+        self._made: dict[Any, Form] = {Any: self._any, object: self._any, **scalars(), None: NoneForm()}
 
     def form(self, hint: Any) -> Form:
         """Return the annotation's form. What has no wire form gets one that refuses every value, and says why."""
@@ -100,7 +110,7 @@ class Forms:
         form: Form
         if isinstance(hint, str | typing.ForwardRef):
             form = NoForm(title(hint), "its annotation could not be resolved")
-        elif origin is Annotated or getattr(origin, "__name__", getattr(origin, "_name", None)) in _WRAPPERS:
+        elif origin is Annotated or _wrapper(origin):
             form = self.form(args[0])
         elif isinstance(hint, typing.NewType):
             form = self.form(hint.__supertype__)
@@ -134,9 +144,6 @@ class Forms:
             else:
                 return StructForm(title(hint), hint, args)
         members = [self.form(arg) for arg in args]
-        for member in members:
-            if isinstance(member, NoForm):
-                return member
         if not overlap(members):
             return UnionForm(members)
         if len({member.name for member in members}) < len(members):
@@ -154,22 +161,24 @@ class Forms:
             return NoForm(title(hint), "a literal without a wire form")
 
     def _container(self, hint: Any, origin: Any, args: tuple[Any, ...]) -> Form | None:
+        if hint is tuple or (origin is tuple and args[1:] == (Ellipsis,)):
+            return ArrayForm(title(hint), tuple, self._first(args))
         if origin is tuple:
-            if not args and hint is not tuple:
-                return TupleForm(title(hint), ())
-            if not args or (len(args) == 2 and args[1] is Ellipsis):  # noqa: PLR2004
-                return ArrayForm(title(hint), tuple, self.form(args[0]) if args else self._any)
             return TupleForm(title(hint), tuple(self.form(arg) for arg in args))
         if origin in _ARRAYS:
-            return ArrayForm(title(hint), _ARRAYS[origin], self.form(args[0]) if args else self._any)
-        if origin in _MAPPINGS:
-            key = self.form(args[0] if args else str)
-            if not args or isinstance(key, PlainForm):
-                key = self.form(str)
-            if not can_be_key(key):
-                return NoForm(title(hint), f"keys of type {key.name} have no wire form")
-            return DictForm(title(hint), KeyForm(key), self.form(args[1]) if args else self._any)
-        return None
+            return ArrayForm(title(hint), _ARRAYS[origin], self._first(args))
+        return self._mapping(hint, args) if origin in _MAPPINGS else None
+
+    def _first(self, args: tuple[Any, ...]) -> Form:
+        return self.form(args[0]) if args else self._any
+
+    def _mapping(self, hint: Any, args: tuple[Any, ...]) -> Form:
+        key, value = (self.form(args[0]), self.form(args[1])) if args else (self._any, self._any)
+        if isinstance(key, PlainForm):
+            key = self.form(str)
+        if not can_be_key(key):
+            return NoForm(title(hint), f"keys of type {key.name} have no wire form")
+        return DictForm(title(hint), KeyForm(key), value)
 
     def _record(self, hint: Any, origin: Any, args: tuple[Any, ...]) -> Form:
         name = title(hint)
@@ -182,15 +191,10 @@ class Forms:
             form = EnumForm(origin)
         elif issubclass(origin, msgspec.Struct):
             form = self._struct(name, hint, origin)
-        elif dataclasses.is_dataclass(origin):
-            form = self._dataclass(name, origin, args)
-        elif typing.is_typeddict(origin):
-            optional = frozenset(getattr(origin, "__optional_keys__", ()))
-            form = TypedDictForm(name, lambda: self._fields(origin, args), optional)
-        elif issubclass(origin, tuple) and hasattr(origin, "_field_defaults"):
-            form = NamedTupleForm(name, origin, lambda: self._named(origin, args))
+        elif dataclasses.is_dataclass(origin) or typing.is_typeddict(origin) or hasattr(origin, "_field_defaults"):
+            form = self._fielded(name, hint, origin, args)
         else:
-            form = NoForm(name, f"{name} has no wire form")
+            form = NoForm(name, f"{name} has no wire form", origin)
         return form
 
     @staticmethod
@@ -198,30 +202,33 @@ class Forms:
         try:
             msgspec.json.Decoder(hint)
         except (TypeError, NameError) as error:
-            return NoForm(name, f"msgspec cannot read {name} ({type(error).__name__})")
+            return NoForm(name, f"msgspec cannot read {name} ({type(error).__name__})", cls)
         return StructForm(name, hint, [cls])
 
-    def _dataclass(self, name: str, cls: type[Any], args: tuple[Any, ...]) -> Form:
-        if any(kind is dataclasses.InitVar or isinstance(kind, dataclasses.InitVar) for kind in _raw_hints(cls)):
-            return NoForm(name, f"{name} takes values that it does not keep (InitVar)")
-        sent = [field.name for field in dataclasses.fields(cls) if field.init]
-        return DataclassForm(name, cls, lambda: self._only(sent, self._fields(cls, args)))
-
-    @staticmethod
-    def _only(names: list[str], forms: Mapping[str, Form]) -> Mapping[str, Form]:
-        return {name: forms[name] for name in names}
-
-    def _fields(self, cls: Any, args: tuple[Any, ...]) -> Mapping[str, Form]:
-        filling = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
+    def _fielded(self, name: str, hint: Any, cls: Any, args: tuple[Any, ...]) -> Form:
         try:
             hints = typing.get_type_hints(cls, include_extras=True)
         except (NameError, TypeError, AttributeError) as error:
-            raise Misfit(f"the annotations of {cls.__qualname__} could not be resolved ({type(error).__name__})") from None
-        return {name: self.form(_filled(hint, filling)) for name, hint in hints.items()}
-
-    def _named(self, cls: Any, args: tuple[Any, ...]) -> Mapping[str, Form]:
-        hints = self._fields(cls, args)
-        return {name: hints.get(name, self._any) for name in cls._fields}
+            problem = f"the annotations of {name} could not be resolved ({type(error).__name__})"
+            return NoForm(name, problem, cls if dataclasses.is_dataclass(cls) else None)
+        filling = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
+        hints = {field: _filled(one, filling) for field, one in hints.items()}
+        if typing.is_typeddict(cls):
+            form = self._made[hint] = TypedDictForm(name)
+            left_out = {field for field, one in hints.items() if _wrapper(get_origin(one)) == "NotRequired"}
+            given = {field for field, one in hints.items() if _wrapper(get_origin(one)) == "Required"}
+            optional = (cls.__optional_keys__ - given) | left_out
+            form.fill({field: self.form(one) for field, one in hints.items()}, optional)
+            return form
+        if not dataclasses.is_dataclass(cls):
+            named = self._made[hint] = NamedTupleForm(name, cls)
+            named.fill({field: self.form(hints.get(field, Any)) for field in cls._fields})
+            return named
+        if any(isinstance(one, dataclasses.InitVar) for one in hints.values()):
+            return NoForm(name, f"{name} takes values that it does not keep (InitVar)", cls)
+        data = self._made[hint] = DataclassForm(name, typing.cast("type[Any]", cls))
+        data.fill({field.name: self.form(hints[field.name]) for field in dataclasses.fields(cls) if field.init})
+        return data
 
 
 def title(hint: Any) -> str:
@@ -255,5 +262,7 @@ def _filled(hint: Any, filling: Mapping[Any, Any]) -> Any:
     return hint[tuple(filling.get(parameter, parameter) for parameter in parameters)] if parameters else hint
 
 
-def _raw_hints(cls: type[Any]) -> list[Any]:
-    return [hint for base in cls.__mro__ for hint in base.__dict__.get("__annotations__", {}).values()]
+def _wrapper(origin: Any) -> str:
+    """Return the name of what only says how a field is used, such as ``NotRequired``, or nothing."""
+    name = getattr(origin, "_name", None) if type(origin).__module__ in {"typing", "typing_extensions"} else None
+    return name if name in _WRAPPERS else ""

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
-from tenure.wire.form import Base, Form, Misfit, Walk, kind
+from tenure.wire.form import Form, Misfit, Walk, kind
 
 _VALUE_KINDS: Final = (str, int)
 
 
-class EnumForm(Base):
+class EnumForm(Form):
     """A member of an enumeration: its value if all values are strings or integers, otherwise its name."""
 
     __slots__ = ("_by_value", "_cls", "_members")
@@ -32,7 +32,7 @@ class EnumForm(Base):
             raise self.mismatch(value)
         wire = value.value if self._by_value else value.name
         if wire not in self._members and self._restored(wire) is not value:
-            raise Misfit(f"a {self.name} that would not come back")
+            raise Misfit(f"this {self.name} would not come back")
         return wire
 
     def decode(self, wire: Any) -> Any:
@@ -51,12 +51,13 @@ class EnumForm(Base):
         if not self._by_value:
             return None
         try:
-            return self._cls(wire)
+            member: object = self._cls(wire)
         except Exception:  # noqa: BLE001
             return None
+        return member if isinstance(member, self._cls) else None
 
 
-class LiteralForm(Base):
+class LiteralForm(Form):
     """One of a list of values, each in its own wire form."""
 
     __slots__ = ("_choices",)
@@ -94,7 +95,7 @@ class LiteralForm(Base):
         return Misfit(f"expected {self.name}, got another {kind(value)}")
 
 
-class UnionForm(Base):
+class UnionForm(Form):
     """A union whose members are told apart by their JSON kind alone."""
 
     __slots__ = ("_by_kind", "_members")
@@ -124,7 +125,7 @@ class UnionForm(Base):
         return member.decode(wire)
 
 
-class TaggedForm(Base):
+class TaggedForm(Form):
     """A union whose members share a JSON kind: ``{"name of the member": wire value}``.
 
     The name only chooses among the members that the annotation lists.
@@ -164,7 +165,9 @@ def overlap(members: Sequence[Form]) -> bool:
     seen: set[type] = set()
     for member in members:
         # An integer for a float is a courtesy: an `int` beside it has the better claim.
-        claimed = member.kinds - {int} if float in member.kinds and len(member.kinds) == len({int, float}) else member.kinds
+        claimed = (
+            member.kinds - {int} if float in member.kinds and len(member.kinds) == len({int, float}) else member.kinds
+        )
         if seen & claimed:
             return True
         seen |= claimed

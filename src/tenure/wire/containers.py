@@ -5,19 +5,19 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.wire.form import MAX_DIGITS, Base, Form, Misfit, Walk
+from tenure.wire.form import MAX_DIGITS, Form, Misfit, Walk
 from tenure.wire.plain import key_path
 
 _ARRAY: Final = frozenset({list})
 _OBJECT: Final = frozenset({dict})
 
 
-class ArrayForm(Base):
+class ArrayForm(Form):
     """``list``, ``tuple[T, ...]``, ``set`` or ``frozenset`` of one form: a JSON array."""
 
     __slots__ = ("_cls", "_item")
 
-    def __init__(self, name: str, cls: type, item: Form) -> None:
+    def __init__(self, name: str, cls: type[Any], item: Form) -> None:
         super().__init__(name, _ARRAY)
         self._cls = cls
         self._item = item
@@ -48,7 +48,7 @@ class ArrayForm(Base):
             raise Misfit("members that cannot be in a set") from None
 
 
-class TupleForm(Base):
+class TupleForm(Form):
     """``tuple[A, B]``: a JSON array of exactly these."""
 
     __slots__ = ("_items",)
@@ -83,7 +83,7 @@ class TupleForm(Base):
             raise Misfit(f"expected {len(self._items)} members, got {len(value)}")
 
 
-class DictForm(Base):
+class DictForm(Form):
     """``dict`` of two forms: a JSON object, whose keys are strings."""
 
     __slots__ = ("_key", "_value")
@@ -158,7 +158,7 @@ def can_be_key(form: Form) -> bool:
 
 def _integer(text: str) -> int:
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > MAX_DIGITS:
+    if not (digits.isascii() and digits.isdigit()) or len(text) > MAX_DIGITS:
         raise Misfit("expected a key of digits")
     return int(text)
 

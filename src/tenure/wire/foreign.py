@@ -6,26 +6,27 @@ that has a model has imported it.
 
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import msgspec
 
-from tenure.wire.form import Base, Misfit, Walk, kind
+from tenure.wire.form import Form, Misfit, Walk, kind
 from tenure.wire.plain import ALL_KINDS, PlainForm
 from tenure.wire.same import same
 
 _OBJECT: Final = frozenset({dict})
 _ARRAY: Final = frozenset({list})
 # Of msgspec's messages these speak of types only; others may repeat a value, or what a class's own code said of it.
-_HARMLESS = re.compile(
-    r"(Expected `[\w |.,\[\]]{1,200}`(?:, got `[\w |.]{1,100}`)?|Object missing required field `\w{1,100}`)"
-    r"(?: - at `\$((?:\.\w+|\[\.\.\.\]|\[\d+\]){0,100})`)?",
+_WORD: Final = "(?:any|null|bool|int|float|str|bytes|datetime|date|time|duration|uuid|decimal|array|object)"
+_HARMLESS: Final = re.compile(
+    rf"(Expected `{_WORD}(?: \| {_WORD})*`(?:, got `{_WORD}`)?|Object missing required field) ?(?:`\w+`)?"
+    r"(?: - at `\$((?:\.\w+|\[\.\.\.\]|\[\d+\])*)`)?",
     re.ASCII,
 )
 
 
-class StructForm(Base):
+class StructForm(Form):
     """A msgspec struct, or a tagged union of structs."""
 
     __slots__ = ("_classes", "_encoder", "_hint", "_plain")
@@ -35,7 +36,7 @@ class StructForm(Base):
         super().__init__(name, _ARRAY if all(array) else _OBJECT if not any(array) else _ARRAY | _OBJECT)
         self._hint = hint
         self._classes = frozenset(classes)
-        self._plain = PlainForm(name)
+        self._plain = PlainForm(name, tuples=True)
 
     def holds(self, value: Any) -> bool:
         """Tell by the exact class."""
@@ -57,13 +58,15 @@ class StructForm(Base):
             return msgspec.convert(wire, self._hint, dec_hook=_from_builtins, str_keys=True)
         except msgspec.ValidationError as error:
             raise _scrubbed(self.name, error) from None
+        except Misfit as misfit:
+            raise Misfit(misfit.problem) from None  # its path starts in the middle
         except RecursionError:
             raise
         except Exception as error:  # noqa: BLE001  (the class may raise whatever it likes)
             raise Misfit(f"{self.name} refused its fields ({type(error).__qualname__})") from None
 
 
-class ModelForm(Base):
+class ModelForm(Form):
     """A pydantic model: what ``model_dump(mode="json", by_alias=True, round_trip=True)`` writes."""
 
     __slots__ = ("_cls", "_plain")
@@ -91,9 +94,13 @@ class ModelForm(Base):
 def proven(form: StructForm | ModelForm, value: Any, wire: Any, walk: Walk, plain: PlainForm) -> Any:
     """Return the wire value after a look at whether it is JSON and the same comes back."""
     plain.encode(wire, walk)
-    if not same(value, form.decode(wire)):
-        raise Misfit(f"a {form.name} that would come back different")
-    return wire
+    try:
+        read = msgspec.json.decode(msgspec.json.encode(wire))
+    except ValueError:
+        return wire  # it has no JSON at all, which the codec explains
+    if not same(value, form.decode(read)):
+        raise Misfit(f"this {form.name} would come back different")
+    return read
 
 
 def is_model(hint: Any) -> bool:
@@ -124,9 +131,8 @@ def _validated(cls: Any, wire: Any) -> Any:
 
 def _model_path(cls: Any, error: Exception) -> str:
     """Return the path to the first field that is wrong; further in, a path may hold keys, which are values."""
-    errors = getattr(error, "errors", None)
-    found = errors(include_url=False, include_context=False, include_input=False) if callable(errors) else ()
-    for detail in found:
+    errors: Callable[..., list[Any]] = getattr(error, "errors", lambda **_: [])
+    for detail in errors(include_url=False, include_context=False, include_input=False):
         location = detail.get("loc", ())
         if location and location[0] in cls.model_fields:
             return f".{location[0]}"
@@ -146,7 +152,8 @@ def _from_builtins(cls: Any, wire: Any) -> Any:
 
 
 def _scrubbed(name: str, error: msgspec.ValidationError) -> Misfit:
-    match = _HARMLESS.fullmatch(str(error))
+    # With a cause, the message is the class's own, whatever it looks like.
+    match = _HARMLESS.fullmatch(str(error)) if error.__cause__ is None else None
     if match is None:
         return Misfit(f"it does not fit {name}")
     problem = match[1].replace("`", "")

@@ -1,7 +1,8 @@
 """What a form is: one annotation's way onto the wire and back."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from tenure.envelope import MAX_DEPTH
 
@@ -10,11 +11,12 @@ INNER_DEPTH: Final = MAX_DEPTH - 2
 MAX_MEMBERS: Final = 5_000_000
 """How many values one call may hold. Lists that share a list can stand for more than any memory holds."""
 MAX_DIGITS: Final = 4_300
-"""The longest integer: the limit of Python's own conversions and of the JSON parser."""
+"""The longest integer, a minus sign included: what the JSON parser reads, and Python's own conversions."""
 INTEGER_LIMIT: Final = 10**MAX_DIGITS
+NEGATIVE_LIMIT: Final = -(10 ** (MAX_DIGITS - 1))
 
 
-class Misfit(Exception):  # noqa: N818  (caught inside the codec, which gives it the name of the argument)
+class Misfit(Exception):
     """A value and its annotation do not fit. Neither the problem nor the path holds anything of the value."""
 
     def __init__(self, problem: str, path: str = "") -> None:
@@ -28,7 +30,7 @@ class Misfit(Exception):  # noqa: N818  (caught inside the codec, which gives it
         return self
 
 
-class TooMuch(Exception):  # noqa: N818  (caught inside the codec)
+class TooMuch(Exception):
     """A value is nested too deeply, or has too many members."""
 
 
@@ -55,39 +57,16 @@ class Walk:
         self._depth -= 1
 
 
-class Form(Protocol):
+class Form(ABC):
     """One annotation's way onto the wire and back.
 
     The wire value of ``encode`` is what the JSON encoder writes: JSON values, and those types of the standard library
     that it knows. That of ``decode`` is what the JSON parser reads.
+
+    Args:
+        name: the annotation, as messages and the tags of unions show it.
+        kinds: what the parser may read for it: of ``NoneType bool int float str list dict``.
     """
-
-    @property
-    def name(self) -> str:
-        """The annotation, as messages and the tags of unions show it."""
-
-    @property
-    def kinds(self) -> frozenset[type]:
-        """What the parser may read for it: of ``NoneType bool int float str list dict``."""
-
-    def holds(self, value: Any) -> bool:
-        """Tell whether the value is exactly of the annotated type, seen from outside."""
-
-    def encode(self, value: Any, walk: Walk) -> Any:
-        """Return the wire value, or raise ``Misfit``: what is returned comes back equal, and of an equal type."""
-
-    def decode(self, wire: Any) -> Any:
-        """Return the value, or raise ``Misfit``."""
-
-    def goes_as_is(self, values: Collection[Any]) -> bool:
-        """Tell quickly whether every value is its own wire value. False may also mean that nobody looked."""
-
-    def comes_as_is(self, wires: Collection[Any]) -> bool:
-        """Tell quickly whether every wire value is already the value. False may also mean that nobody looked."""
-
-
-class Base:
-    """The part that forms share: a name, kinds, and no short cut."""
 
     __slots__ = ("kinds", "name")
 
@@ -95,12 +74,24 @@ class Base:
         self.name = name
         self.kinds = kinds
 
+    @abstractmethod
+    def holds(self, value: Any) -> bool:
+        """Tell whether the value is exactly of the annotated type, seen from outside."""
+
+    @abstractmethod
+    def encode(self, value: Any, walk: Walk) -> Any:
+        """Return the wire value, or raise ``Misfit``: what is returned comes back equal, and of an equal type."""
+
+    @abstractmethod
+    def decode(self, wire: Any) -> Any:
+        """Return the value, or raise ``Misfit``."""
+
     def goes_as_is(self, values: Collection[Any]) -> bool:  # noqa: ARG002
-        """Take the long way."""
+        """Tell quickly whether every value is its own wire value. False may also mean that nobody looked."""
         return False
 
     def comes_as_is(self, wires: Collection[Any]) -> bool:  # noqa: ARG002
-        """Take the long way."""
+        """Tell quickly whether every wire value is already the value. False may also mean that nobody looked."""
         return False
 
     def mismatch(self, value: Any) -> Misfit:

@@ -1,25 +1,31 @@
 """Parameters without an annotation, or annotated Any: JSON values and nothing else."""
 
+from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
-from tenure.wire.form import Base, Misfit, Walk, kind
+from tenure.wire.form import Form, Misfit, Walk, kind
 from tenure.wire.scalars import finite, short
 
 _SIMPLE = frozenset({str, bool, NoneType})
 ALL_KINDS = frozenset({NoneType, bool, int, float, str, list, dict})
 
 
-class PlainForm(Base):
+class PlainForm(Form):
     """JSON values: None, bool, int, float, str, list, and dict with string keys, exactly these types.
 
     Anything else would come back as something else, since nothing says what it was.
+
+    Args:
+        name: the annotation.
+        tuples: take tuples for lists, where somebody else looks at what they come back as.
     """
 
-    __slots__ = ()
+    __slots__ = ("_arrays",)
 
-    def __init__(self, name: str = "Any") -> None:
+    def __init__(self, name: str = "Any", *, tuples: bool = False) -> None:
         super().__init__(name, ALL_KINDS)
+        self._arrays = (list, tuple) if tuples else (list,)
 
     def holds(self, value: Any) -> bool:
         """Tell by the exact type."""
@@ -34,7 +40,7 @@ class PlainForm(Base):
             return short(value)
         if cls is float:
             return finite(value)
-        if cls is list:
+        if cls in self._arrays:
             self._check_list(value, walk)
         elif cls is dict:
             self._check_dict(value, walk)
@@ -46,7 +52,7 @@ class PlainForm(Base):
         """Return the value itself."""
         return wire
 
-    def _check_list(self, value: list[Any], walk: Walk) -> None:
+    def _check_list(self, value: Sequence[Any], walk: Walk) -> None:
         walk.enter(len(value))
         for index, item in enumerate(value):
             if type(item) not in _SIMPLE:

@@ -2,49 +2,32 @@
 
 Every field is sent, defaults too. A field that the reader does not know is refused, like an argument that it does not
 know: dropping it in silence would lose what a newer program sent.
+
+A class may be a field of itself, so its form is made first and told its fields (``fill``) afterwards.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from tenure.wire.form import Base, Form, Misfit, Walk
+from tenure.wire.form import Form, Misfit, Walk
 from tenure.wire.same import same
 
 _OBJECT: Final = frozenset({dict})
 _ARRAY: Final = frozenset({list})
 
-Fields = Callable[[], Mapping[str, Form]]
-"""The forms of a class's fields, made when first needed: a class may be a field of itself."""
 
-
-class _Fields:
-    """The fields of one class, resolved at first use."""
-
-    __slots__ = ("_forms", "_make")
-
-    def __init__(self, make: Fields) -> None:
-        self._make = make
-        self._forms: Mapping[str, Form] | None = None
-
-    def __call__(self) -> Mapping[str, Form]:
-        forms = self._forms
-        if forms is None:
-            forms = self._forms = self._make()
-        return forms
-
-
-class DataclassForm(Base):
+class DataclassForm(Form):
     """A dataclass: a JSON object of its fields."""
 
     __slots__ = ("_cls", "_encoder", "_fields", "_optional", "_verify", "_whole")
 
-    def __init__(self, name: str, cls: type[Any], make: Fields) -> None:
+    def __init__(self, name: str, cls: type[Any]) -> None:
         super().__init__(name, _OBJECT)
         self._cls = cls
-        self._fields = _Fields(make)
+        self._fields: Mapping[str, Form] = {}
         every = dataclasses.fields(cls)
         self._optional = {
             field.name
@@ -55,6 +38,10 @@ class DataclassForm(Base):
         self._verify = hasattr(cls, "__post_init__") or not all(field.init for field in every) or not _generated(cls)
         self._encoder = msgspec.json.Encoder()
 
+    def fill(self, fields: Mapping[str, Form]) -> None:
+        """Take the forms of the fields, once, before the first use."""
+        self._fields = fields
+
     def holds(self, value: Any) -> bool:
         """Tell by the exact class."""
         return type(value) is self._cls
@@ -63,10 +50,9 @@ class DataclassForm(Base):
         """Return the object."""
         if type(value) is not self._cls:
             raise self.mismatch(value)
-        forms = self._fields()
-        walk.enter(len(forms))
+        walk.enter(len(self._fields))
         wire = {}
-        for name, form in forms.items():
+        for name, form in self._fields.items():
             try:
                 wire[name] = form.encode(getattr(value, name), walk)
             except Misfit as misfit:
@@ -80,7 +66,7 @@ class DataclassForm(Base):
 
     def decode(self, wire: Any) -> Any:
         """Return a new instance."""
-        values = read_object(self.name, wire, self._fields(), self._optional)
+        values = read_object(self.name, wire, self._fields, self._optional)
         try:
             return self._cls(**values)
         except Exception as error:  # noqa: BLE001  (the class may raise whatever it likes)
@@ -92,17 +78,22 @@ class DataclassForm(Base):
         except ValueError:
             return  # it has no JSON at all, which the codec explains
         if not same(value, back):
-            raise Misfit(f"a {self.name} that would come back different")
+            raise Misfit(f"this {self.name} would come back different")
 
 
-class TypedDictForm(Base):
+class TypedDictForm(Form):
     """A typed dictionary: a JSON object."""
 
     __slots__ = ("_fields", "_optional")
 
-    def __init__(self, name: str, make: Fields, optional: frozenset[str]) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(name, _OBJECT)
-        self._fields = _Fields(make)
+        self._fields: Mapping[str, Form] = {}
+        self._optional: frozenset[str] = frozenset()
+
+    def fill(self, fields: Mapping[str, Form], optional: frozenset[str]) -> None:
+        """Take the forms of the fields, and which of them may be left out; once, before the first use."""
+        self._fields = fields
         self._optional = optional
 
     def holds(self, value: Any) -> bool:
@@ -114,25 +105,29 @@ class TypedDictForm(Base):
         if type(value) is not dict:
             raise self.mismatch(value)
         walk.enter(len(value))
-        wire = read_object(self.name, value, self._fields(), self._optional, walk)
+        wire = read_object(self.name, value, self._fields, self._optional, walk)
         walk.leave()
         return wire
 
     def decode(self, wire: Any) -> Any:
         """Return the dictionary."""
-        return read_object(self.name, wire, self._fields(), self._optional)
+        return read_object(self.name, wire, self._fields, self._optional)
 
 
-class NamedTupleForm(Base):
+class NamedTupleForm(Form):
     """A named tuple: a JSON array of its fields, in order."""
 
     __slots__ = ("_cls", "_fields", "_required")
 
-    def __init__(self, name: str, cls: type[Any], make: Fields) -> None:
+    def __init__(self, name: str, cls: type[Any]) -> None:
         super().__init__(name, _ARRAY)
         self._cls = cls
-        self._fields = _Fields(make)
+        self._fields: Mapping[str, Form] = {}
         self._required = len(cls._fields) - len(cls._field_defaults)
+
+    def fill(self, fields: Mapping[str, Form]) -> None:
+        """Take the forms of the fields, once, before the first use."""
+        self._fields = fields
 
     def holds(self, value: Any) -> bool:
         """Tell by the exact class."""
@@ -144,7 +139,7 @@ class NamedTupleForm(Base):
             raise self.mismatch(value)
         walk.enter(len(value))
         wire = []
-        for (name, form), item in zip(self._fields().items(), value, strict=True):
+        for (name, form), item in zip(self._fields.items(), value, strict=True):
             try:
                 wire.append(form.encode(item, walk))
             except Misfit as misfit:
@@ -154,7 +149,7 @@ class NamedTupleForm(Base):
 
     def decode(self, wire: Any) -> Any:
         """Return the tuple."""
-        forms = self._fields()
+        forms = self._fields
         if type(wire) is not list:
             raise self.mismatch(wire)
         if not self._required <= len(wire) <= len(forms):

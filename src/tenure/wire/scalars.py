@@ -14,14 +14,14 @@ from uuid import UUID
 
 import msgspec
 
-from tenure.wire.form import INTEGER_LIMIT, Base, Misfit, Walk
+from tenure.wire.form import INTEGER_LIMIT, NEGATIVE_LIMIT, Form, Misfit, Walk
 
 T = TypeVar("T")
 _STRING: Final = frozenset({str})
 _NUMBERS: Final = frozenset({int, float})
 
 
-class NoneForm(Base):
+class NoneForm(Form):
     """None: JSON null."""
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class NoneForm(Base):
             raise self.mismatch(wire)
 
 
-class NativeForm(Base):
+class NativeForm(Form):
     """Strings and booleans: their own wire form."""
 
     __slots__ = ("_cls",)
@@ -74,10 +74,12 @@ class NativeForm(Base):
         """Look at the types."""
         return {self._cls}.issuperset(map(type, values))
 
-    comes_as_is = goes_as_is
+    def comes_as_is(self, wires: Collection[Any]) -> bool:
+        """Look at the types."""
+        return self.goes_as_is(wires)
 
 
-class IntForm(Base):
+class IntForm(Form):
     """Integers, exact up to 4,300 digits."""
 
     __slots__ = ()
@@ -108,7 +110,7 @@ class IntForm(Base):
         return (
             {int}.issuperset(map(type, values))
             and max(values, default=0) < INTEGER_LIMIT
-            and min(values, default=0) > -INTEGER_LIMIT
+            and min(values, default=0) > NEGATIVE_LIMIT
         )
 
     def comes_as_is(self, wires: Collection[Any]) -> bool:
@@ -116,7 +118,7 @@ class IntForm(Base):
         return {int}.issuperset(map(type, wires))
 
 
-class FloatForm(Base):
+class FloatForm(Form):
     """Finite floats. An integer that a float can hold arrives as that float (PEP 484)."""
 
     __slots__ = ()
@@ -165,7 +167,7 @@ class FloatForm(Base):
         return wide
 
 
-class StringForm(Base):
+class StringForm(Form):
     """A type that travels as a string, which the JSON encoder writes.
 
     Args:
@@ -226,8 +228,8 @@ class StringForm(Base):
 
 
 def short(value: int) -> int:
-    """Return the integer, or raise ``Misfit`` when it has over 4,300 digits."""
-    if -INTEGER_LIMIT < value < INTEGER_LIMIT:
+    """Return the integer, or raise ``Misfit`` when it has over 4,300 digits, or 4,299 and a minus sign."""
+    if NEGATIVE_LIMIT < value < INTEGER_LIMIT:
         return value
     raise Misfit("an integer of more than 4,300 digits")
 
@@ -276,7 +278,7 @@ def _decimal(text: str) -> Decimal:
     return Decimal(text)
 
 
-def scalars() -> dict[Any, Base]:
+def scalars() -> dict[Any, Form]:
     """Return the forms of all single values, by their class."""
     return {
         NoneType: NoneForm(),

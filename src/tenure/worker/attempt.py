@@ -7,7 +7,7 @@ a handler's ``TimeoutError`` or ``CancelledError`` is never mistaken for them.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ import msgspec
 from tenure.context import Current
 from tenure.events import AttemptStarted
 from tenure.queue import Ack, Failure, Release, Settlement
+from tenure.surroundings import CallNext, Middleware
 from tenure.worker import decide
 from tenure.worker.executors import Threads
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
@@ -24,9 +25,6 @@ from tenure.worker.opening import Opening, Refusal
 from tenure.worker.reports import Reports
 from tenure.worker.scope import Scopes
 from tenure.worker.work import Work
-
-CallNext = Callable[[], Awaitable[Any]]
-Middleware = Callable[[Current, CallNext], Awaitable[Any]]
 
 LEASE_MARGIN = 10.0
 """Seconds past an attempt's timeout and grace for which its lease is still renewed, to settle it in."""
@@ -57,8 +55,11 @@ class Attempts:
         self._loop = asyncio.get_running_loop()
         self._grace = surroundings.grace
         self._abandoned: set[asyncio.Task[None]] = set()
-        self.observed = not surroundings.reports.quiet(AttemptStarted)
-        """Whether anybody wants to hear of each start; looked up once a batch."""
+        self._observed = True
+
+    def look_for_observers(self) -> None:
+        """Find out, once a batch, whether anybody wants to hear of each start."""
+        self._observed = not self._in.reports.quiet(AttemptStarted)
 
     def start(self, held: Held) -> bool:
         """Run the lease's job; False when its outcome is known without running it, so that it takes no slot."""
@@ -68,15 +69,15 @@ class Attempts:
             self._in.settle(held, work.settlement, work.failure, now)
             return False
         held.work = work
-        held.current = Current(held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta)
+        held.current = current = Current(held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta)
         held.enter(Stage.RUNNING, now)
-        if self.observed:
+        if self._observed:
             self._in.reports.started(held)
         route = work.route
         if route.threaded or route.injected or self._in.middleware:
-            body = self._surrounded(held, work)
+            body = self._surrounded(held, work, current)
         else:
-            body = self._plain(held, work)
+            body = self._plain(held, work, current)
         # An empty context: nothing of the worker's, of its start or of another job is seen by this one.
         held.task = self._loop.create_task(body, context=Context())
         if work.timeout is not None:
@@ -85,8 +86,10 @@ class Attempts:
         return True
 
     def stop(self, held: Held, why: Stop, grace: float | None = None) -> None:
-        """Tell a running handler to stop, and abandon it when it does not within the grace. The first reason counts,
-        but a lost lease is lost whatever else was wrong."""
+        """Tell a running handler to stop, and abandon it when it does not within the grace.
+
+        The first reason counts, but a lost lease is lost whatever else was wrong.
+        """
         if held.stage is not Stage.RUNNING or held.stop in {why, Stop.LOST}:
             return
         first = held.stop is None
@@ -112,35 +115,34 @@ class Attempts:
         held.abandoned = True
         if held.task is not None:
             self._abandoned.add(held.task)
+            held.task.add_done_callback(self._abandoned.discard)
         self._in.reports.abandoned(held, grace)
         self._finished(held, None)
 
     @property
     def abandoned(self) -> frozenset[asyncio.Task[None]]:
         """Tasks of abandoned handlers that still run."""
-        return frozenset(task for task in self._abandoned if not task.done())
+        return frozenset(self._abandoned)
 
     # ---------------------------------------------------------------------------------------------- inside the task
 
-    async def _plain(self, held: Held, work: Work) -> None:
+    async def _plain(self, held: Held, work: Work, current: Current) -> None:
         error: BaseException | None = None
-        assert held.current is not None
-        held.current.enter().__enter__()  # never left: the context ends with the task
         try:
-            await work.function(*work.args, **work.kwargs)
+            with current.enter():
+                await work.function(*work.args, **work.kwargs)
         except BaseException as raised:  # noqa: BLE001 - asyncio would let SystemExit end the worker
             error = raised
         self._ended(held, error)
 
-    async def _surrounded(self, held: Held, work: Work) -> None:
+    async def _surrounded(self, held: Held, work: Work, current: Current) -> None:
         error: BaseException | None = None
-        assert held.current is not None
-        held.current.enter().__enter__()
         try:
             call: CallNext = partial(self._in_a_thread if work.route.threaded else self._on_the_loop, work)
             for layer in reversed(self._in.middleware):
-                call = partial(layer, held.current, call)
-            await call()
+                call = partial(layer, current, call)
+            with current.enter():
+                await call()
         except BaseException as raised:  # noqa: BLE001 - as above
             error = raised
         self._ended(held, error)
@@ -195,16 +197,12 @@ class Attempts:
 
     def _failed(self, held: Held, error: BaseException) -> tuple[Settlement, Failure | None]:
         assert held.work is not None
-        return decide.after_error(
-            held.lease, error, max_attempts=held.work.max_attempts, backoff=held.work.backoff
-        )
+        return decide.after_error(held.lease, error, max_attempts=held.work.max_attempts, backoff=held.work.backoff)
 
     def _timed_out(self, held: Held) -> tuple[Settlement, Failure]:
         assert held.work is not None
         failure = Failure(reason="timeout", message=f"it ran longer than its timeout of {held.work.timeout:g} s")
-        return decide.after_failure(
-            held.lease, failure, max_attempts=held.work.max_attempts, backoff=held.work.backoff
-        )
+        return decide.after_failure(held.lease, failure, max_attempts=held.work.max_attempts, backoff=held.work.backoff)
 
     def _outcome(self, held: Held, settlement: Settlement, failure: Failure | None) -> None:
         now = time.monotonic()

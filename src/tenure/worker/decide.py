@@ -40,8 +40,8 @@ def after_failure(
     """Return how a failed attempt ends: released while attempts are left (0 is no limit), failed otherwise."""
     if failure.reason == "gave-up" or 0 < max_attempts <= lease.attempt:
         return Fail(lease, failure), failure
-    delay = backoff.delay(lease.attempt) if after is None else after
-    return Release(lease, delay=delay), failure
+    delay = backoff.delay(max(1, lease.attempt)) if after is None else after
+    return Release(lease, delay=min(delay, LONGEST_DELAY)), failure
 
 
 def is_decision(error: BaseException | None) -> bool:

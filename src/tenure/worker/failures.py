@@ -38,11 +38,11 @@ def type_name(error: BaseException) -> str:
     """Return the class's name, with its module unless it is a builtin. Never raises."""
     kind = type(error)
     try:
-        module, name = kind.__module__, kind.__qualname__
+        module, name = str(kind.__module__), str(kind.__qualname__)
     except BaseException:  # noqa: BLE001 - a metaclass may do anything
         return "(a class without a name)"
     # A class body may set __module__ to anything.
-    return f"{module}.{name}" if isinstance(module, str) and module != "builtins" else str(name)
+    return name if module == "builtins" else f"{module}.{name}"
 
 
 def message(error: BaseException) -> str:

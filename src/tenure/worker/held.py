@@ -38,8 +38,19 @@ class Held:
     """One held lease and what this process knows about it."""
 
     __slots__ = (
-        "abandoned", "deadline", "current", "lease", "name", "renew_until", "seconds", "since", "stage", "stop", "task",
-        "timer", "work",
+        "abandoned",
+        "current",
+        "deadline",
+        "lease",
+        "name",
+        "renew_until",
+        "seconds",
+        "since",
+        "stage",
+        "stop",
+        "task",
+        "timer",
+        "work",
     )  # fmt: skip
 
     def __init__(self, lease: Lease, now: float) -> None:

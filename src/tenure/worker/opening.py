@@ -1,6 +1,5 @@
 """From a lease to the call it stands for, or to the outcome that it has without running (P4, P11)."""
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -9,7 +8,7 @@ import msgspec
 from tenure import envelope as envelopes
 from tenure.envelope import Envelope
 from tenure.errors import NewerEnvelope, Undecodable
-from tenure.queue import Fail, Failure, Lease, Release, SetAside, Settlement
+from tenure.queue import Doom, Fail, Failure, Lease, Release, SetAside, Settlement
 from tenure.registry import Registry
 from tenure.retry import Backoff, fixed
 from tenure.worker import failures
@@ -47,19 +46,20 @@ class Opening:
         try:
             envelope = envelopes.decode(lease.envelope)
         except NewerEnvelope:
-            return "", self._unknown(lease, "the envelope is newer than this worker")
+            return "", self._unrun(lease, "the envelope is newer than this worker")
         except Undecodable as error:
             return "", Refusal(SetAside(lease, str(error)), None)
-        if lease.doomed is not None:
-            return safe_name(envelope.name), _failed(lease, Failure(reason=lease.doomed.value))
-        route = self._routes.get(envelope.name) or self._route(envelope.name)
-        if route is None:
-            return safe_name(envelope.name), self._unknown(lease, "no such job is registered in this worker")
+        return safe_name(envelope.name), self._resolve(lease, envelope)
+
+    def _resolve(self, lease: Lease, envelope: Envelope) -> Work | Refusal:
         try:
+            route = self._routes.get(envelope.name) or self._route(envelope.name)
+            if route is None or lease.doomed is not None:
+                return self._unrun(lease, "no such job is registered in this worker")
             call = route.definition.load(envelope)
-        except Exception as error:  # noqa: BLE001 - a class job's constructor validates, and raises what it likes
-            return envelope.name, _failed(lease, failures.describe(error, "arguments"))
-        return envelope.name, self._work(route, envelope, call.function, call.args, call.kwargs)
+        except Exception as error:  # noqa: BLE001 - arguments are built by the user's own types
+            return _failed(lease, failures.describe(error, "arguments"))
+        return self._work(route, envelope, call.function, call.args, call.kwargs)
 
     def _work(
         self,
@@ -74,10 +74,9 @@ class Opening:
             function,
             args,
             kwargs,
-            # Out of range is unset: the record may be forged, and 0 would mean without limit here.
-            route.max_attempts if (envelope.max_attempts or 0) < 1 else envelope.max_attempts,
-            route.timeout if not 0.0 < (envelope.timeout or 0.0) < math.inf else envelope.timeout,
-            route.backoff if envelope.backoff is None else _fixed(envelope.backoff, route.backoff),
+            envelope.max_attempts or route.max_attempts,
+            envelope.timeout or route.timeout,
+            route.backoff if envelope.backoff is None else fixed(envelope.backoff),
             envelope.meta,
         )
 
@@ -97,7 +96,9 @@ class Opening:
         self._routes[name] = route
         return route
 
-    def _unknown(self, lease: Lease, why: str) -> Refusal:
+    def _unrun(self, lease: Lease, why: str) -> Refusal:
+        if lease.doomed is not None:
+            return _doomed(lease, lease.doomed)
         if waited(lease.free) >= self._unknown_limit:
             return _failed(lease, Failure(reason="unknown-job", message=why))
         return Refusal(Release(lease, delay=unknown_delay(lease.free), free=True), None)
@@ -114,13 +115,15 @@ def waited(free: int) -> float:
     return FIRST_DELAY * (2.0**doubled - 1) + LONGEST_DELAY * (free - doubled)
 
 
+def _doomed(lease: Lease, doom: Doom) -> Refusal:
+    message = {
+        Doom.CRASHED: f"its worker died, or lost it, {lease.crashes} times while it ran",
+        Doom.EXPIRED: "it was not started before it expired",
+        Doom.DELIVERIES: f"it was delivered {lease.deliveries} times",
+    }[doom]
+    return _failed(lease, Failure(reason=doom.value, message=message))
+
+
 def _failed(lease: Lease, failure: Failure) -> Refusal:
     return Refusal(Fail(lease, failure), failure)
-
-
-def _fixed(seconds: float, otherwise: Backoff) -> Backoff:
-    try:
-        return fixed(seconds)
-    except ValueError:
-        return otherwise  # a forged number; the job is good all the same
 

@@ -1,7 +1,7 @@
 """What a worker is told when it starts, checked before it opens anything."""
 
 import math
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -17,7 +17,7 @@ UNKNOWN_LIMIT: Final = 12 * 3600.0
 """Seconds for which an unknown job is handed back, before it fails as ``unknown-job`` (P11)."""
 
 
-class ExitReason(str, Enum):
+class ExitReason(StrEnum):
     """Why a worker stopped."""
 
     COMPLETED = "completed"
@@ -51,8 +51,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Limit of an attempt of a job that has none of its own; None: no limit."""
     lease: float | None = None
     """Length of a lease; None: the connection's ``QUEUE_VISIBILITY_TIMEOUT_SECONDS``."""
-    sleep: float = 1.0
-    """The longest that one idle claim waits."""
+    sleep: float | None = None
+    """The longest that one idle claim waits; None: the connection's ``QUEUE_POLL_TIMEOUT``, else 1 second."""
     once: bool = False
     stop_when_empty: bool = False
     max_jobs: int | None = None

@@ -20,10 +20,16 @@ class Scopes:
         self._services = services
 
     def check(self, definitions: Iterable[JobDefinition]) -> None:
-        """Raise ``ConfigurationError``, naming every service that a job asks for and nobody registered."""
+        """Raise ``ConfigurationError``, naming every service that a job asks for and nobody registered.
+
+        Also reads every annotation, so that one that cannot be resolved is told now and not by failing jobs.
+        """
+        known = list(definitions)
+        for definition in known:
+            _ = definition.codec
         missing = sorted(
             f"{definition.name} asks for {getattr(kind, '__qualname__', kind)} ({parameter})"
-            for definition in definitions
+            for definition in known
             for parameter, kind in definition.injected.items()
             if kind not in self._services
         )

@@ -23,9 +23,7 @@ def library() -> Path:
 def sources(root: Path) -> Sequence[Path]:
     """Return every source file below the directory, sorted, installed packages left out."""
     return sorted(
-        path
-        for path in root.rglob("*.py")
-        if path.is_file() and _SKIPPED.isdisjoint(path.relative_to(root).parts)
+        path for path in root.rglob("*.py") if path.is_file() and _SKIPPED.isdisjoint(path.relative_to(root).parts)
     )
 
 

@@ -20,7 +20,6 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["started", "counted", "failed"]
     id: str
     pid: int
-    attempt: int = 1
     crashes: int = 0
     """How often a worker died with the job."""
     counts: Counts | None = None

@@ -102,7 +102,10 @@ class Ledger:
     # ------------------------------------------------------------------------------------------------------ claiming
 
     def recover(self, crash_limit: int) -> int:
-        """Take lapsed leases back, at most ``STEP``, and return how many. A cancel request outlives the lapse."""
+        """Take lapsed leases back, at most ``STEP``, and return how many.
+
+        A cancel request outlives the lapse: the next holder learns of it, and the job ends by a settlement.
+        """
         now = self._clock.monotonic()
         for number in range(STEP):
             first = self._leased.first()
@@ -311,7 +314,7 @@ class Ledger:
         return None if entry is None else entry[1]
 
     def retry(self, record: FailedRecord) -> bool:
-        """Make the failed job a new one: its counters at zero, its priority and crash limit kept, its expiry gone.
+        """Make the failed job a new one: its counters at zero, its limits kept; an expiry that has passed is not.
 
         Whoever retries a job by hand wants it to run: an expiry of long ago would only fail it again.
         """
@@ -324,7 +327,7 @@ class Ledger:
             envelope=job.envelope,
             priority=job.priority,
             crash_limit=job.crash_limit,
-            expires=None,
+            expires=None if job.expired(self._clock.monotonic()) else job.expires,
         )
         self._enter(again, delay=0, suspect=False)
         return True
@@ -349,6 +352,6 @@ def _doom(job: Job, crash_limit: int, now: float) -> Doom | None:
     """Tell why the job must not run any more, if it must not (P4)."""
     if job.crashes >= job.limit(crash_limit):
         return Doom.CRASHED
-    if job.expires is not None and job.expires <= now:
+    if job.expired(now):
         return Doom.EXPIRED
     return Doom.DELIVERIES if job.deliveries > MAX_DELIVERIES else None

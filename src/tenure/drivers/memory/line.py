@@ -38,6 +38,10 @@ class Job:
         """Return how many of its leases may end in a crash."""
         return default if self.crash_limit is None else self.crash_limit
 
+    def expired(self, now: float) -> bool:
+        """Tell whether its time to run has passed."""
+        return self.expires is not None and self.expires <= now
+
     def suspect(self, default: int) -> bool:
         """Tell whether it is one crash short of its limit. A job that never crashed is no suspect, whatever it is."""
         return self.crashes >= 1 and self.crashes == self.limit(default) - 1

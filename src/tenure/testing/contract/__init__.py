@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 # Before the modules are imported: without this a failed behaviour would not show the values it compared.
-pytest.register_assert_rewrite("tenure.testing.contract")
+pytest.register_assert_rewrite(*(f"{__name__}.{info.name}" for info in pkgutil.iter_modules(__path__)))
 
 from tenure.testing.contract.store import Opener, StoreUnderTest  # noqa: E402
 

@@ -114,7 +114,7 @@ async def test_a_cancel_of_a_lapsed_job_is_a_request_to_whoever_has_it(store: St
     await assert_empty(store.queue)
 
 
-async def test_a_cancel_request_does_not_lose_the_job_when_its_holder_dies(store: StoreUnderTest) -> None:
+async def test_a_cancel_request_outlives_the_holder_that_died(store: StoreUnderTest) -> None:
     needs_requests(store)
     await pushed_and_claimed(store.queue, job("x"), lease=SHORT)
     await cancel(store, "x")

@@ -79,7 +79,7 @@ async def claim(  # noqa: PLR0913 - the contract's own parameters
         queues, limit=limit, lease=lease, wait=wait, crash_limit=crash_limit, suspects=suspects
     )
     assert list(claimed.unreadable) == []
-    assert len(claimed.leases) <= limit
+    assert len({(lease.queue, lease.id) for lease in claimed.leases}) == len(claimed.leases) <= limit
     return list(claimed.leases)
 
 

@@ -1,0 +1,50 @@
+"""Stores of the benchmarks' own: started for one run, in a temporary directory, and gone after it."""
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tenure.drivers.redis.embedded import find_binary
+
+
+@contextlib.contextmanager
+def opened(kind: str, directory: Path, *, binary: str | None = None, durable: bool = False) -> Iterator[str]:
+    """Give the URL of a fresh store of this kind for the length of the block."""
+    if kind == "sqlite":
+        yield f"sqlite:///{directory / 'bench.db'}"
+        return
+    if kind != "redis":
+        raise ValueError(kind)
+    # Over TCP, as nearly everybody uses it.
+    port = _free_port()
+    command = [binary or find_binary(), "--dir", str(directory), "--bind", "127.0.0.1", "--port", str(port)]
+    command += ["--save", "", "--appendonly", "yes" if durable else "no", "--appendfsync", "everysec"]
+    with (directory / "server.log").open("wb") as log:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        _wait_for(port, server)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 10
+    while server.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
+            connection.sendall(b"PING\r\n")
+            if connection.recv(16).startswith(b"+PONG"):
+                return
+        time.sleep(0.01)
+    raise SystemExit("the benchmark's server did not start")

@@ -1,0 +1,103 @@
+"""``tenure worker``."""
+
+import os
+
+import click
+
+from tenure.app import Tenure
+from tenure.cli import logs
+from tenure.cli.errors import ExitCode
+from tenure.cli.options import queues, seconds, setting
+from tenure.cli.output import note
+from tenure.cli.target import find_app
+from tenure.registry import DEFAULT_QUEUE
+from tenure.worker import ExitReason, WorkerOptions, run_worker
+
+
+@click.command()
+@click.argument("target", metavar="[APP]", required=False)
+@setting("--connection", default="default", show_default=True, help="The named connection to claim from.")
+@queues(
+    "-q",
+    "--queues",
+    "names",
+    envvar="TENURE_QUEUES",
+    help="Where to claim from, the first one first.  [default: every registered job's queue]",
+)
+@setting("-c", "--concurrency", type=click.IntRange(1), default=50, show_default=True, help="Jobs at the same time.")
+@setting(
+    "--tries",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Attempts of jobs that do not say; 0: no limit.",
+)
+@seconds("--backoff", help="Wait between attempts.  [default: growing, with jitter]")
+@seconds("--timeout", above=True, help="Limit of an attempt of jobs that do not say.  [default: none]")
+@seconds("--lease", above=True, help="Length of a lease.  [default: QUEUE_VISIBILITY_TIMEOUT_SECONDS, 300]")
+@seconds("--sleep", above=True, default=1.0, show_default=True, help="The longest wait of one claim.")
+@setting("--once", is_flag=True, help="Run one job, and stop.")
+@setting("--stop-when-empty", is_flag=True, help="Stop when nothing is ready.")
+@setting("--max-jobs", type=click.IntRange(1), help="Stop after so many jobs.")
+@seconds("--max-time", above=True, help="Stop after this time.")
+@seconds("--drain-timeout", default=25.0, show_default=True, help="How long running jobs may go on after a signal.")
+@setting("--log-level", type=click.Choice(logs.LEVELS, case_sensitive=False), default="info", show_default=True)
+@setting("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def worker(
+    target: str | None,
+    names: tuple[str, ...] | None,
+    connection: str,
+    concurrency: int,
+    tries: int,
+    backoff: float | None,
+    timeout: float | None,
+    lease: float | None,
+    sleep: float,
+    *,
+    once: bool,
+    stop_when_empty: bool,
+    max_jobs: int | None,
+    max_time: float | None,
+    drain_timeout: float,
+    log_level: str,
+    log_format: logs.Format,
+) -> int:
+    """Run the jobs of APP, which is module:attribute.
+
+    Without APP, the environment's TENURE_APP names it, or app under [tool.tenure] in pyproject.toml. SIGTERM and
+    Ctrl-C end the worker in order: it claims no more, lets running jobs end, gives back the rest. A second signal
+    gives them back at once.
+    """
+    logs.set_up(log_level, log_format)
+    app = find_app(target)
+    options = WorkerOptions(
+        queues=names,
+        connection=connection,
+        concurrency=concurrency,
+        tries=tries,
+        backoff=backoff,
+        timeout=timeout,
+        lease=lease,
+        sleep=sleep,
+        once=once,
+        stop_when_empty=stop_when_empty,
+        max_jobs=max_jobs,
+        max_time=max_time,
+        drain_timeout=drain_timeout,
+    )
+    note(banner(app, options))
+    reason = run_worker(app, options)
+    note(f"tenure: stopped: {reason.value}")
+    return ExitCode.FAILED if reason is ExitReason.ERROR else ExitCode.DONE
+
+
+def banner(app: Tenure, options: WorkerOptions) -> str:
+    """Return the line that a worker starts with: what it works on, without hosts and credentials."""
+    settings = app.settings.connection(options.connection)
+    selected = app.infrastructure(options.connection).selected
+    queues = ",".join(options.queues or sorted(app.registry.queues() | {DEFAULT_QUEUE}))
+    jobs = sum(1 for _ in app.registry)
+    return (
+        f"worker starts: store {selected}, namespace {settings.namespace}, queues {queues}, "
+        f"concurrency {options.concurrency}, {jobs} job{'' if jobs == 1 else 's'} registered, process {os.getpid()}"
+    )

@@ -1,0 +1,258 @@
+"""Pushing: from a call to what a driver takes, and from what it answers to a handle."""
+
+import asyncio
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from tenure.call import Call
+from tenure.clock import Clock
+from tenure.config import DEFAULT
+from tenure.connections import Connection, Connections
+from tenure.definition import JobDefinition
+from tenure.drivers.sync import Ran
+from tenure.envelope import VERSION, Envelope, encode
+from tenure.errors import (
+    InvalidOption,
+    NotRegistered,
+    NotSupported,
+    OutcomeUnknown,
+    PushIncomplete,
+    Refused,
+    StoreError,
+)
+from tenure.events import Events, JobPushed
+from tenure.handle import JobHandle, Kept, Store
+from tenure.naming import new_job_id
+from tenure.options import JobDefaults, Options
+from tenure.queue import Push, Pushed, PushOutcome
+from tenure.registry import DEFAULT_QUEUE, Registry
+
+R = TypeVar("R")
+
+CHUNK: Final = 500
+"""Jobs of a bulk push that are prepared and sent together: as many as one call to a store carries."""
+
+
+class Prepared(NamedTuple):
+    """A validated, encoded call, and where it goes."""
+
+    connection: Connection
+    push: Push
+    name: str
+
+
+class Dispatcher:
+    """Pushes the calls of one application."""
+
+    def __init__(
+        self, registry: Registry, connections: Connections, events: Events, store: Store, clock: Clock
+    ) -> None:
+        self._registry = registry
+        self._connections = connections
+        self._events = events
+        self._store = store
+        self._clock = clock
+
+    async def push(self, call: Call[R], /) -> JobHandle[R]:
+        """Store a call: see ``Tenure.push``."""
+        prepared = self._prepare(call)
+        [outcome] = await prepared.connection.queue.push([prepared.push])
+        return self._handle(prepared, _accepted(outcome))
+
+    def push_sync(self, call: Call[R], /) -> JobHandle[R]:
+        """Store a call over a blocking connection."""
+        prepared = self._prepare(call)
+        [outcome] = prepared.connection.pusher.push([prepared.push])
+        return self._handle(prepared, _accepted(outcome))
+
+    async def push_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
+        """Store many calls: see ``Tenure.push_many``."""
+        bulk = _Bulk()
+        for chunk in self._chunks(calls, bulk):
+            for connection, part in _runs(chunk):
+                try:
+                    bulk.took(part, await connection.queue.push([prepared.push for prepared in part]))
+                except StoreError as error:
+                    bulk.failed(part, error)
+                bulk.check(chunk)
+            await asyncio.sleep(0)  # preparing holds the loop: others get their turn between two chunks
+        return [self._handle(prepared, outcome) for prepared, outcome in bulk.done]
+
+    def push_many_sync(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
+        """Store many calls over a blocking connection."""
+        bulk = _Bulk()
+        for chunk in self._chunks(calls, bulk):
+            for connection, part in _runs(chunk):
+                try:
+                    bulk.took(part, connection.pusher.push([prepared.push for prepared in part]))
+                except StoreError as error:
+                    bulk.failed(part, error)
+                bulk.check(chunk)
+        return [self._handle(prepared, outcome) for prepared, outcome in bulk.done]
+
+    # ------------------------------------------------------------------------------------------------------- preparing
+
+    def _prepare(self, call: Call[Any]) -> Prepared:
+        definition = call.definition
+        if self._registry.get(definition.name) is not definition:
+            raise NotRegistered(f"the job {definition.name!r} belongs to another application; nothing was sent")
+        if call.steps:
+            raise NotSupported("tenure", "compositions", "they come in a later version")
+        options, below = call.overrides, definition.options
+        connection = self._connections.get(options.connection or below.connection or DEFAULT)
+        tuning = connection.settings
+        priority = options.priority if options.priority is not None else below.priority or 0
+        max_attempts = options.max_attempts or below.max_attempts or tuning.max_attempts
+        delay, expires_in = self._times(options, below)
+        _require(connection, definition, options, priority)
+        queue = options.queue or below.queue or DEFAULT_QUEUE
+        job_id = options.id or new_job_id()
+        envelope = Envelope(
+            v=VERSION,
+            id=job_id,
+            name=definition.name,
+            queue=queue,
+            args=call.args,
+            kwargs=call.kwargs,
+            max_attempts=max_attempts,
+            priority=priority,
+            timeout=options.timeout or below.timeout,
+            backoff=options.backoff,
+            meta=options.meta or {},
+        )
+        return Prepared(
+            connection,
+            Push(
+                queue=queue,
+                id=job_id,
+                envelope=encode(envelope, max_bytes=tuning.max_payload_bytes),
+                delay=delay,
+                priority=priority,
+                crash_limit=max_attempts,
+                expires_in=expires_in,
+            ),
+            definition.name,
+        )
+
+    def _times(self, options: Options, below: JobDefaults) -> tuple[float, float | None]:
+        delay = options.delay or 0.0
+        if options.at is not None:
+            delay = max(0.0, options.at - self._clock.time())
+        expires_in = options.expires_in or below.expires_in
+        if expires_in is not None and expires_in <= delay:
+            raise InvalidOption(
+                f"the job would expire after {expires_in:g} s, within its delay of {delay:g} s; nothing was sent"
+            )
+        return delay, expires_in
+
+    def _chunks(self, calls: Iterable[Call[Any]], bulk: "_Bulk") -> Iterator[list[Prepared]]:
+        source = iter(calls)
+        while True:
+            chunk: list[Prepared] = []
+            try:
+                for call in itertools.islice(source, CHUNK):
+                    chunk.append(self._prepare(call))  # noqa: PERF401 - what was prepared before a refusal is counted
+            except Refused as error:
+                bulk.refused(len(chunk), error)
+            if not chunk:
+                return
+            yield chunk
+
+    def _handle(self, prepared: Prepared, outcome: Pushed) -> JobHandle[Any]:
+        push, held = prepared.push, outcome.outcome == "held"
+        if self._events.wants(JobPushed):
+            self._events.emit(JobPushed(queue=push.queue, id=push.id, name=prepared.name, held=held))
+        return JobHandle(
+            self._store,
+            push.id,
+            queue=push.queue,
+            connection=prepared.connection.name,
+            held=held,
+            kept=Kept(outcome.value) if isinstance(outcome, Ran) else None,
+        )
+
+
+class _Bulk:
+    """What became of the jobs of a bulk push so far."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[Prepared, Pushed]] = []
+        self._error: Exception | None = None
+
+    def took(self, part: Sequence[Prepared], outcomes: Sequence[Pushed]) -> None:
+        """Note a store's answers."""
+        self.done.extend(zip(part, outcomes, strict=True))
+        lost = [outcome for outcome in outcomes if outcome.outcome in {"refused", "unknown"}]
+        if lost:
+            self._error = lost[0].error or StoreError("a job was not stored")
+
+    def failed(self, part: Sequence[Prepared], error: StoreError) -> None:
+        """Note that a store could not be used: nothing of the part was stored."""
+        if not self.done:
+            raise error
+        unsure: PushOutcome = "unknown" if isinstance(error, OutcomeUnknown) else "refused"
+        self.done.extend((prepared, Pushed(prepared.push.id, unsure, error)) for prepared in part)
+        self._error = error
+
+    def refused(self, prepared: int, error: Refused) -> None:
+        """Note a call that is refused: alone, as long as nothing was sent, so that it is seen as what it is."""
+        if not self.done:
+            raise error
+        number = len(self.done) + prepared + 1
+        raise PushIncomplete(
+            f"call {number} was refused ({error}); the {len(self.done)} calls of earlier parts are stored, and none "
+            "from this part on",
+            [outcome for _, outcome in self.done],
+        ) from error
+
+    def check(self, chunk: Sequence[Prepared]) -> None:
+        """Raise ``PushIncomplete`` when a job of a part is not known to be stored; the rest was not sent."""
+        if self._error is None:
+            return
+        known = {id(prepared) for prepared, _ in self.done}
+        rest = [Pushed(one.push.id, "refused", self._error) for one in chunk if id(one) not in known]
+        outcomes = [outcome for _, outcome in self.done] + rest
+        stored = sum(outcome.outcome in {"stored", "held"} for outcome in outcomes)
+        raise PushIncomplete(
+            f"{stored} jobs are stored, {len(outcomes) - stored} are not known to be, and the calls behind them were "
+            f"not sent: {self._error}",
+            outcomes,
+        ) from self._error
+
+
+def _runs(chunk: Sequence[Prepared]) -> list[tuple[Connection, list[Prepared]]]:
+    """Return the chunk in parts of one connection each, in order."""
+    found: list[tuple[Connection, list[Prepared]]] = []
+    for prepared in chunk:
+        if found and found[-1][0] is prepared.connection:
+            found[-1][1].append(prepared)
+        else:
+            found.append((prepared.connection, [prepared]))
+    return found
+
+
+def _accepted(outcome: Pushed) -> Pushed:
+    if outcome.outcome == "unknown":
+        raise outcome.error or OutcomeUnknown("no answer came: the job may or may not be stored")
+    if outcome.outcome == "refused":
+        raise outcome.error or StoreError("the job was not stored")
+    return outcome
+
+
+def _require(connection: Connection, definition: JobDefinition, options: Options, priority: int) -> None:
+    """Raise ``NotSupported`` for what the driver cannot do."""
+    can, below = connection.capabilities, definition.options
+    if priority and not can.priorities:
+        raise NotSupported(can.driver, "priorities")
+    if (options.unique or (options.unique is None and below.unique)) and not can.unique:
+        raise NotSupported(can.driver, "unique jobs")
+    if (options.result_ttl or below.result_ttl) and not can.results:
+        raise NotSupported(can.driver, "results")
+    durability = options.durability or below.durability
+    if durability is not None and durability not in can.durability:
+        raise NotSupported(can.driver, f"durability {durability}")
+    if options.transaction is not None and not can.transactions:
+        raise NotSupported(can.driver, "a push inside a transaction")
+    if options.after_commit is not None:
+        raise NotSupported(can.driver, "after_commit")

@@ -1,0 +1,126 @@
+"""Concurrent pushes of one event loop, joined into few calls.
+
+One call costs the client as much for one job as for fifty. So pushes that come while the calls before them are under
+way wait for each other, briefly, and go together; each caller gets the answers for its own jobs.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from itertools import accumulate
+
+from tenure.drivers.redis.pushing import MOST_BYTES, MOST_JOBS, Bulk, Part
+from tenure.drivers.redis.session import Session
+from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError
+from tenure.queue import Push, Pushed
+
+UNDER_WAY = 2
+"""How many calls to one queue may be under way: while the server works on one, the next is made."""
+
+
+class Pushes:
+    """The pushes of one event loop."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lines: dict[str, _Line] = {}
+        self._registered: set[str] = set()
+
+    async def push(self, jobs: Sequence[Push]) -> list[Pushed]:
+        """Store the jobs; see ``tenure.queue.Queue.push``."""
+        bulk = Bulk(jobs)
+        for part in bulk.parts:
+            try:
+                bulk.answered(part, await self._line(part.queue).send(part))
+            except StoreError as error:
+                bulk.failed(part, error)
+                break
+        return bulk.result()
+
+    def _line(self, queue: str) -> "_Line":
+        line = self._lines.get(queue)
+        if line is None:
+            line = self._lines[queue] = _Line(self, self._session)
+        return line
+
+    async def send(self, queue: str, arguments: list[bytes | str]) -> str:
+        """Make one call, and return its letters."""
+        if queue not in self._registered:
+            try:
+                await self._register(queue)
+            except OutcomeUnknown as error:
+                raise ConnectionFailed("the connection broke before the push was sent; nothing was stored") from error
+        reply = await self._session.write(queue, "push", arguments)
+        if reply[2:] == [b"1"]:
+            # The queue's first push ever, or its first one since the store was emptied under us.
+            self._registered.discard(queue)
+        letters: bytes = reply[1]
+        return letters.decode()
+
+    async def _register(self, queue: str) -> None:
+        await self._session.command(b"SADD", self._session.keyspace.queues, queue)
+        self._registered.add(queue)
+
+
+class _Line:
+    """The pushes to one queue."""
+
+    def __init__(self, pushes: Pushes, session: Session) -> None:
+        self._pushes = pushes
+        self._session = session
+        self._waiting: deque[_Waiting] = deque()
+        self._under_way = 0
+        self._called = False
+
+    async def send(self, part: Part) -> str:
+        """Send the part with others of this moment, and return its letters. Cancelling the caller changes nothing."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[str] = loop.create_future()
+        self._waiting.append((part, future))
+        if not self._called and self._under_way < UNDER_WAY:
+            # At the end of this round of the loop, when everyone who is ready has spoken.
+            self._called = True
+            loop.call_soon(self._go)
+        return await future
+
+    def _go(self) -> None:
+        self._called = False
+        while self._waiting and self._under_way < UNDER_WAY:
+            taken = [self._waiting.popleft()]
+            jobs, size = len(taken[0][0]), taken[0][0].size
+            while self._waiting:
+                part = self._waiting[0][0]
+                jobs, size = jobs + len(part), size + part.size
+                if jobs > MOST_JOBS or size > MOST_BYTES:
+                    break
+                taken.append(self._waiting.popleft())
+            self._under_way += 1
+            self._session.start(self._send(taken))
+
+    async def _send(self, taken: "list[_Waiting]") -> None:
+        outcome: list[str] | Exception = OutcomeUnknown("the queue was closed while the push was under way")
+        try:
+            arguments = [argument for part, _ in taken for argument in part.arguments]
+            letters = await self._pushes.send(taken[0][0].queue, arguments)
+            ends = list(accumulate(len(part) for part, _ in taken))
+            outcome = [letters[end - len(part) : end] for end, (part, _) in zip(ends, taken, strict=True)]
+        except StoreError as error:
+            outcome = error
+        finally:
+            # Also when the loop is being shut down: whoever still waits must be told.
+            _tell(taken, outcome)
+            self._under_way -= 1
+            self._go()
+
+
+_Waiting = tuple[Part, "asyncio.Future[str]"]
+
+
+def _tell(taken: list[_Waiting], outcome: list[str] | Exception) -> None:
+    for place, (_, future) in enumerate(taken):
+        if future.done():
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome[place])

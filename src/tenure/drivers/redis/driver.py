@@ -1,0 +1,201 @@
+"""The Redis driver: the queue as the contract has it, made of its parts."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tenure.drivers.redis import record
+from tenure.drivers.redis.claiming import Claims, Terms
+from tenure.drivers.redis.coalescing import Pushes
+from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.failing import FailedStore
+from tenure.drivers.redis.keeper import RedisKeeper
+from tenure.drivers.redis.keys import Keyspace
+from tenure.drivers.redis.lanes import Patience
+from tenure.drivers.redis.pusher import RedisPusher
+from tenure.drivers.redis.reading import Desk
+from tenure.drivers.redis.renewing import Renewals
+from tenure.drivers.redis.scripts import Scripts
+from tenure.drivers.redis.session import Session, Sessions
+from tenure.drivers.redis.settling import Settlements
+from tenure.drivers.redis.sweeping import Sweeper
+from tenure.errors import InvalidOption
+from tenure.queue import (
+    DEFAULT_CRASH_LIMIT,
+    Cancelled,
+    Capabilities,
+    Claimed,
+    Counts,
+    FailedRecord,
+    JobState,
+    Keeper,
+    Lease,
+    Push,
+    Pushed,
+    Pusher,
+    Renewal,
+    Settled,
+    Settlement,
+)
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+_CAPABILITIES = Capabilities(driver="redis", shared=True)
+
+
+class _Parts:
+    """The parts of one event loop."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.pushes = Pushes(session)
+        self.settlements = Settlements(session)
+        self.claims = Claims(session, self.settlements, Sweeper(session))
+        self.failed = FailedStore(session)
+        self.desk = Desk(session)
+
+
+class RedisQueue:
+    """Implements ``Queue``, ``Inspector`` and ``FailedJobs`` of ``tenure.queue`` on Redis 6.2 or newer, or Valkey.
+
+    Built around a client, it takes the place and the credentials of the client, opens connections of its own, and
+    closes nothing of the caller's.
+    """
+
+    def __init__(
+        self,
+        client: "redis.asyncio.Redis | Endpoint",
+        *,
+        namespace: str,
+        prefix: str = "",
+        patience: Patience | None = None,
+        scripts: Scripts | None = None,
+    ) -> None:
+        self._endpoint = client if isinstance(client, Endpoint) else Endpoint.of(client)
+        self._keyspace = Keyspace(namespace, prefix)
+        self._patience = patience or Patience()
+        self._scripts = scripts
+        self._sessions: Sessions[_Parts] = Sessions(self._make)
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        namespace: str,
+        prefix: str = "",
+        patience: Patience | None = None,
+        scripts: Scripts | None = None,
+    ) -> "RedisQueue":
+        """Make a queue on the server of a ``redis://``, ``rediss://`` or ``unix://`` URL."""
+        return cls(Endpoint.from_url(url), namespace=namespace, prefix=prefix, patience=patience, scripts=scripts)
+
+    def _make(self) -> _Parts:
+        return _Parts(Session(self._endpoint, self._keyspace, self._loaded(), self._patience))
+
+    def _loaded(self) -> Scripts:
+        if self._scripts is None:
+            self._scripts = Scripts()
+        return self._scripts
+
+    @property
+    def _here(self) -> _Parts:
+        return self._sessions.current()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this driver can do."""
+        return _CAPABILITIES
+
+    async def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
+        """Store each job once (P1), and answer for each in order."""
+        return await self._here.pushes.push(jobs)
+
+    async def claim(
+        self,
+        queues: Sequence[str],
+        *,
+        limit: int,
+        lease: float,
+        wait: float,
+        crash_limit: int = DEFAULT_CRASH_LIMIT,
+        suspects: bool = True,
+    ) -> Claimed:
+        """Lease up to ``limit`` jobs for ``lease`` seconds, from the first queue first."""
+        if math.isnan(wait):
+            raise InvalidOption("wait must be a number of seconds; nothing was sent")
+        if crash_limit < 1:
+            raise InvalidOption("crash_limit must be 1 or more; nothing was sent")
+        if limit < 1 or not queues:
+            return Claimed()
+        terms = Terms(record.lease_milliseconds(lease), crash_limit, suspects)
+        return await self._here.claims.claim(queues, limit, terms, wait)
+
+    async def renew(self, leases: Sequence[Lease]) -> Sequence[Renewal]:
+        """Extend each lease by its own length from now, and answer for each in order."""
+        renewals = Renewals(leases)
+        session = self._here.session
+        for queue, places, members in renewals.parts:
+            renewals.answered(places, await session.run(queue, "renew", members))
+        return renewals.result()
+
+    async def settle(self, settlements: Sequence[Settlement]) -> Sequence[Settled]:
+        """End each lease, and answer for each in order."""
+        here = self._here
+        return await here.session.through(here.settlements.settle(settlements))
+
+    async def cancel(self, queue: str, ids: Sequence[str]) -> Sequence[Cancelled]:
+        """Remove what waits, request it of what runs, and answer for each in order."""
+        here = self._here
+        return await here.session.through(here.desk.cancel(queue, ids))
+
+    async def clear(self, queue: str) -> int:
+        """Remove all ready and delayed jobs, and return their exact number."""
+        here = self._here
+        return await here.session.through(here.desk.clear(queue))
+
+    async def counts(self, queue: str) -> Counts:
+        """Count the queue's jobs by state."""
+        return await self._here.desk.counts(queue)
+
+    async def queues(self) -> Sequence[str]:
+        """Return the names of the queues that were ever pushed to, sorted."""
+        return await self._here.desk.queues()
+
+    async def states(self, queue: str, ids: Sequence[str]) -> Sequence[JobState]:
+        """Tell where each job is, in order."""
+        return await self._here.desk.states(queue, ids)
+
+    async def failed(self, queue: str, *, limit: int = 100, offset: int = 0) -> Sequence[FailedRecord]:
+        """Return failed jobs of the queue, oldest first."""
+        return await self._here.failed.listed(queue, limit, offset)
+
+    async def failed_record(self, queue: str, job_id: str) -> FailedRecord | None:
+        """Return one failed job, or None."""
+        return await self._here.failed.one(queue, job_id)
+
+    async def retry(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
+        """Make each a new ready job and remove it from the failed store, in one step each."""
+        here = self._here
+        return await here.session.through(here.failed.change("retry", records))
+
+    async def forget(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
+        """Remove each from the failed store; False for one that is no longer there."""
+        here = self._here
+        return await here.session.through(here.failed.change("forget", records))
+
+    def keeper(self) -> Keeper:
+        """Return a new keeper."""
+        return RedisKeeper(self._endpoint, self._keyspace, self._loaded(), self._patience)
+
+    def pusher(self) -> Pusher:
+        """Return a new blocking pusher."""
+        return RedisPusher(self._endpoint, self._keyspace, self._loaded(), self._patience)
+
+    async def aclose(self) -> None:
+        """Close the driver's connections; idempotent, and safe before first use."""
+        await self._sessions.close()
+
+    def __repr__(self) -> str:
+        return f"RedisQueue({self._endpoint}, namespace={self._keyspace.namespace!r})"

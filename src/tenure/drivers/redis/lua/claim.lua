@@ -1,0 +1,262 @@
+-- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
+-- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way.
+-- KEYS: client jobs running ready prio delayed leased suspects fence seq unreadable wake gone none
+-- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none)
+-- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
+--         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
+--        marks: one letter a lease: - plain, s suspect, c crashed, e expired, d too many deliveries (doomed)
+-- include: base
+-- include: decimal
+-- include: now
+-- include: numbered
+-- include: sequence
+-- include: header
+-- include: lines
+-- include: wake
+local client, jobs, running, ready, prio, delayed, leased, suspects =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local fence_key, seq, unreadable, wake, gone, none = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
+local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
+local want = tonumber(ARGV[4])
+
+-- What a lease is, by its counters: doomed for a reason, suspect, or plain.
+local function judged(deliveries, crashes, limit, expiry)
+  if crashes >= limit then return 'c' end
+  if expiry > 0 and expiry <= now then return 'e' end
+  if deliveries > 1000 then return 'd' end
+  if crashes > 0 and crashes == limit - 1 then return 's' end
+  return '-'
+end
+
+local function effective(limit)
+  if limit == '0' then return own_limit end
+  return tonumber(limit)
+end
+
+local state, answer = earlier(client)
+if state == 'old' then return { state } end
+if state then
+  -- What the lost reply brought, as far as it is still held.
+  local reply, marks, members, ids = { state, '', '0', '', '', {} }, {}, {}, {}
+  for member in string.gmatch(answer, '[^ ]+') do
+    members[#members + 1] = member
+    ids[#ids + 1] = sub(member, 1, find(member, '|', 1, true) - 1)
+  end
+  if #members > 0 then
+    local scores, records = call('ZMSCORE', leased, unpack(members)), call('HMGET', running, unpack(ids))
+    for i = 1, #members do
+      if scores[i] and records[i] then
+        local _, _, _, _, limit, expiry = header(records[i])
+        local _, _, deliveries, crashes = find(members[i], '^[^|]+|%d+|(%d+)|%d+|(%d+)|')
+        marks[#marks + 1] = judged(tonumber(deliveries), tonumber(crashes), effective(limit or '0'), tonumber(expiry or '0'))
+        reply[#reply + 1] = members[i]
+        reply[#reply + 1] = records[i]
+      end
+    end
+  end
+  reply[5] = concat(marks)
+  return reply
+end
+
+-- All reads that a later step depends on, and with them a check of every key's type.
+local lapsed = call('ZRANGEBYSCORE', leased, '-inf', decimal(now), 'LIMIT', 0, 100)
+local due = call('ZRANGEBYSCORE', delayed, '-inf', decimal(now), 'LIMIT', 0, 100)
+local far = call('ZREVRANGE', leased, 0, 0, 'WITHSCORES')
+local fence = call('GET', fence_key)
+local base = sequence(seq)
+if not base then return redis.error_reply(SPOILT) end
+local leftover = call('LINDEX', gone, 0) or ''
+call('HLEN', jobs)
+call('HLEN', running)
+call('LLEN', ready)
+call('ZCARD', prio)
+call('LLEN', suspects)
+call('XLEN', unreadable)
+call('LLEN', wake)
+call('DEL', none) -- never exists: a script that has written is not refused when memory is full
+
+-- The clock went back if a deadline lies further ahead than its lease is long; then no lease would lapse for as long.
+local function allowed(member)
+  return later + (tonumber(string.match(member, '|(%d+)$')) or 0)
+end
+if far[1] and tonumber(far[2]) > allowed(far[1]) then
+  far = call('ZREVRANGE', leased, 0, 99, 'WITHSCORES')
+  for i = 1, #far, 2 do
+    if tonumber(far[i + 1]) > allowed(far[i]) then
+      call('ZADD', leased, 'XX', decimal(allowed(far[i])), far[i])
+    end
+  end
+end
+
+local aside, suspected = {}, {}
+local function set_aside(id, record)
+  call('XADD', unreadable, '*', 'id', id, 'reason', 'header', 'record', record)
+  aside[#aside + 1] = id
+end
+
+if #lapsed > 0 then
+  local ids, fields, left, seen = {}, {}, {}, {}
+  for i = 1, #lapsed do ids[i] = sub(lapsed[i], 1, (find(lapsed[i], '|', 1, true) or 1) - 1) end
+  local records = call('HMGET', running, unpack(ids))
+  for i = 1, #lapsed do
+    local id, record = ids[i], records[i]
+    local _, _, held, deliveries, free, crashes = find(lapsed[i], '^[^|]+|(%d+)|(%d+)|(%d+)|(%d+)|')
+    if record and held and not seen[id] then
+      local inc, _, _, _, limit, expiry, _, priority, rest, stop = header(record)
+      if not inc or #deliveries > 9 or #free > 9 or #crashes > 8 then
+        set_aside(id, record)
+        left[#left + 1] = id
+      elseif inc == held then
+        -- Back to the tail of its line, with one crash more. A cancel request stays: the next holder learns of it.
+        left[#left + 1] = id
+        crashes = decimal(crashes + 1)
+        fields[#fields + 1] = id
+        fields[#fields + 1] = headed(inc, deliveries, free, crashes, limit, expiry, decimal(now), priority, rest)
+          .. sub(record, stop)
+        if tonumber(crashes) == effective(limit) - 1 then
+          suspected[#suspected + 1] = id .. '|' .. inc
+        else
+          enter(id .. '|' .. inc, priority)
+        end
+      end
+      seen[id] = true
+    end
+  end
+  if #fields > 0 then call('HSET', jobs, unpack(fields)) end
+  if #suspected > 0 then call('RPUSH', suspects, unpack(suspected)) end
+  if #left > 0 then call('HDEL', running, unpack(left)) end
+  call('ZREM', leased, unpack(lapsed))
+end
+local fresh_suspects = #suspected > 0
+
+for i = 1, #due do
+  local _, last, entry, priority = find(due[i], '^([^|]+|%d+)|(%-?%d+)$')
+  if last then enter(entry, priority) else enter(due[i], '0') end
+end
+enter_all(ready, prio, seq, base)
+if #due > 0 then call('ZREMRANGEBYRANK', delayed, 0, #due - 1) end
+
+if fence and (tonumber(fence) or 0) >= micros then fence = plus(fence, 1) else fence = decimal(micros) end
+local tail = '|' .. ARGV[6] .. '|' .. fence .. '|' .. ARGV[5]
+local first = '|1|0|0' .. tail
+local deadline = decimal(later + lease)
+
+local budget, got, took_suspect = 100, 0, false
+local members, marks, scored, moved, moved_ids, seen, apart = {}, {}, {}, {}, {}, {}, {}
+local reply = { 'done', '', '0', leftover, '', aside }
+suspected = {}
+
+-- Leases those of the entries (`id|inc`) whose job is there; the others cost budget.
+local function consider(entries, n)
+  local ids, incs = {}, {}
+  for i = 1, n do
+    local bar = find(entries[i], '|', 1, true) or #entries[i] + 1
+    ids[i], incs[i] = sub(entries[i], 1, bar - 1), sub(entries[i], bar + 1)
+  end
+  local records = call('HMGET', jobs, unpack(ids, 1, n))
+  for i = 1, n do
+    local id, record, member, mark = ids[i], records[i], nil, '-'
+    if record and not seen[id] then
+      -- A job on its first delivery, without limits of its own, needs no closer look.
+      if find(record, '^%d+|0|0|0|0|0|%d+|0\n') then
+        local inc = incs[i]
+        if sub(record, 1, #inc + 1) == inc .. '|' then member = entries[i] .. first end
+      else
+        local inc, deliveries, free, crashes, limit, expiry = header(record)
+        if not inc then
+          set_aside(id, record)
+          apart[#apart + 1] = id
+          seen[id] = true
+        elseif inc == incs[i] then
+          deliveries = deliveries + 1
+          mark = judged(deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
+          if mark == 's' and (took_suspect or not suspect_allowed) then
+            suspected[#suspected + 1] = entries[i]
+            seen[id] = true
+          else
+            took_suspect = took_suspect or mark == 's'
+            member = entries[i] .. '|' .. decimal(deliveries) .. '|' .. free .. '|' .. crashes .. tail
+          end
+        end
+      end
+    end
+    if member then
+      seen[id] = true
+      got, want = got + 1, want - 1
+      members[got], marks[got] = member, mark
+      scored[2 * got - 1], scored[2 * got] = deadline, member
+      moved[2 * got - 1], moved[2 * got], moved_ids[got] = id, record, id
+      reply[5 + 2 * got], reply[6 + 2 * got] = member, record
+    else
+      budget = budget - 1
+    end
+  end
+end
+
+-- Walks down a line as far as is wanted, and returns how many entries that were.
+local function walk(read)
+  local off = 0
+  while want > 0 and budget > 0 do
+    local entries = read(off, math.min(want, budget))
+    local n = #entries
+    if n == 0 then break end
+    consider(entries, n)
+    off = off + n
+  end
+  return off
+end
+
+local walked = {}
+local function ranked_between(low, high)
+  return function(off, n)
+    local raw = call('ZRANGEBYSCORE', prio, low, high, 'LIMIT', off, n)
+    local entries = {}
+    for i = 1, #raw do
+      walked[#walked + 1] = raw[i]
+      entries[i] = sub(raw[i], 18)
+    end
+    return entries
+  end
+end
+
+local from_suspects, from_ready = 0, 0
+if suspect_allowed and want > 0 then
+  local others = want - 1
+  want = 1
+  from_suspects = walk(function(off, n) return call('LRANGE', suspects, off, off + n - 1) end)
+  want = want + others
+end
+if call('ZCARD', prio) > 0 then walk(ranked_between('-inf', '(0')) end
+from_ready = walk(function(off, n) return call('LRANGE', ready, off, off + n - 1) end)
+if call('ZCARD', prio) > #walked then walk(ranked_between('(0', '+inf')) end
+
+-- Destinations first, then the lines.
+if got > 0 then
+  call('ZADD', leased, unpack(scored))
+  call('HSET', running, unpack(moved))
+  call('SET', fence_key, fence)
+end
+if #suspected > 0 then
+  call('RPUSH', suspects, unpack(suspected))
+  fresh_suspects = true
+end
+if got > 0 then call('HDEL', jobs, unpack(moved_ids)) end
+if #apart > 0 then call('HDEL', jobs, unpack(apart)) end
+if from_suspects > 0 then call('LTRIM', suspects, from_suspects, -1) end
+if from_ready > 0 then call('LTRIM', ready, from_ready, -1) end
+if #walked > 0 then call('ZREM', prio, unpack(walked)) end
+
+local left = call('LLEN', ready) + call('ZCARD', prio) > 0
+local others = call('LLEN', suspects) > 0
+if left or (others and (fresh_suspects or from_suspects > 0)) then wake_up(wake) end
+if want > 0 and budget <= 0 and (left or (others and suspect_allowed)) then reply[3] = '1' end
+
+local next_due = math.min(earliest(delayed), earliest(leased))
+if next_due < 1e15 then reply[2] = decimal(math.max(0, next_due - now)) end
+reply[5] = concat(marks)
+if got > 0 or ARGV[2] == '1' then
+  remember(client, concat(members, ' '))
+else
+  reply[1] = 'empty'
+end
+return reply

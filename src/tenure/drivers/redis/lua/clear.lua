@@ -1,0 +1,24 @@
+-- Removes all waiting jobs in one step, whatever their number: their records are set apart, to be swept by later calls.
+-- KEYS: client jobs ready prio delayed suspects gone fresh none
+-- ARGV: number repeated ttl
+-- Reply: {done|repeated|old, number of jobs}
+-- include: base
+-- include: decimal
+-- include: numbered
+local client, jobs, ready, prio, delayed, suspects, gone, fresh, none =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+
+local state, answer = earlier(client)
+if state then return { state, answer or '' } end
+
+local n = call('HLEN', jobs)
+call('LLEN', gone)
+call('DEL', none) -- never exists: a script that has written is not refused when memory is full
+if n > 0 then
+  call('RPUSH', gone, fresh)
+  call('RENAME', jobs, fresh)
+end
+call('UNLINK', ready, prio, delayed, suspects)
+answer = decimal(n)
+remember(client, answer)
+return { 'done', answer }

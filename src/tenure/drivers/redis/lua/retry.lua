@@ -1,0 +1,61 @@
+-- Makes failed jobs new ready ones: a new incarnation, counters at zero, limits kept; an expiry that has passed is not.
+-- KEYS: client jobs running failed failed:at seq ready prio wake
+-- ARGV: number repeated ttl, then for each: id inc
+-- Reply: {done|repeated|old, one letter a job: y made ready, n no longer there}
+-- include: base
+-- include: decimal
+-- include: now
+-- include: numbered
+-- include: sequence
+-- include: header
+-- include: lines
+-- include: wake
+local client, jobs, running, failed, failed_at, seq, ready, prio, wake =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+
+local state, answer = earlier(client)
+if state then return { state, answer or '' } end
+
+local n = (#ARGV - 3) / 2
+local ids = {}
+for i = 1, n do ids[i] = ARGV[2 * i + 2] end
+local records = call('HMGET', failed, unpack(ids))
+local waiting = call('HMGET', jobs, unpack(ids))
+local held = call('HMGET', running, unpack(ids))
+local base = sequence(seq)
+if not base then return redis.error_reply(SPOILT) end
+local idle = call('LLEN', ready) + call('ZCARD', prio) == 0
+call('ZCARD', failed_at)
+call('LLEN', wake)
+
+local letters, fields, done, seen = {}, {}, {}, {}
+for i = 1, n do
+  local id, record = ids[i], records[i]
+  letters[i] = 'n'
+  if record and not waiting[i] and not held[i] and not seen[id] then
+    local inc, _, _, _, limit, expiry, _, priority, rest, stop = header(record)
+    local envelope = inc == ARGV[2 * i + 3] and find(record, '\n', stop + 1, true)
+    if envelope then
+      letters[i] = 'y'
+      seen[id] = true
+      done[#done + 1] = id
+      if tonumber(expiry) <= now then expiry = '0' end
+      local fresh = plus(base, #done)
+      fields[#fields + 1] = id
+      fields[#fields + 1] = headed(fresh, '0', '0', '0', limit, expiry, decimal(now), priority, rest)
+        .. sub(record, envelope)
+      enter(id .. '|' .. fresh, priority)
+    end
+  end
+end
+answer = concat(letters)
+if #done > 0 then
+  call('INCRBY', seq, decimal(#done))
+  call('HSET', jobs, unpack(fields))
+  enter_all(ready, prio, seq, plus(base, #done))
+  call('HDEL', failed, unpack(done))
+  call('ZREM', failed_at, unpack(done))
+  if idle then wake_up(wake) end
+end
+remember(client, answer)
+return { 'done', answer }

@@ -1,0 +1,135 @@
+-- Ends leases. What is no longer leased under the very member that is named is stale, and nothing of it changes.
+-- KEYS: client jobs running ready prio delayed leased suspects failed failed:at unreadable seq wake cancel none
+-- ARGV: number repeated ttl acks, then the members to acknowledge, then for each other: verb member detail kind
+--       verb r release: detail delay ms, kind '' | free | crashed
+--            f fail: detail the failure, one line
+--            s set aside: detail the reason
+-- Reply: {done|repeated|old, answer}; answer: '' when all are done, else one letter each: d done, c cancelled
+--        instead of released, s stale
+-- include: base
+-- include: decimal
+-- include: now
+-- include: numbered
+-- include: sequence
+-- include: header
+-- include: lines
+-- include: wake
+local client, jobs, running, ready, prio, delayed, leased, suspects =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local failed, failed_at, unreadable, seq, wake, cancel, none =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+
+local state, answer = earlier(client)
+if state then return { state, answer or '' } end
+
+local acks = tonumber(ARGV[4])
+local members, n = {}, acks + (#ARGV - 4 - acks) / 4
+for i = 1, acks do members[i] = ARGV[4 + i] end
+for i = acks + 1, n do members[i] = ARGV[6 + acks + 4 * (i - acks - 1)] end
+
+-- All reads, and a check of every key's type.
+local scores = call('ZMSCORE', leased, unpack(members))
+call('HLEN', running)
+local letters, current, ids, seen, others, other_ids = {}, {}, {}, {}, {}, {}
+for i = 1, n do
+  local member = members[i]
+  if scores[i] and not seen[member] then
+    seen[member] = true
+    letters[i] = 'd'
+    local id = sub(member, 1, find(member, '|', 1, true) - 1)
+    if i <= acks then
+      current[#current + 1] = member
+      ids[#ids + 1] = id
+    else
+      others[#others + 1] = i
+      other_ids[#others] = id
+    end
+  else
+    letters[i] = 's'
+  end
+end
+local requests = call('HLEN', cancel) > 0
+local asked, records, base, idle, first = {}, {}, '0', false, nil
+if #others > 0 then
+  records = call('HMGET', running, unpack(other_ids))
+  if requests then asked = call('HMGET', cancel, unpack(other_ids)) end
+  base = sequence(seq)
+  if not base then return redis.error_reply(SPOILT) end
+  idle = call('LLEN', ready) + call('ZCARD', prio) == 0
+  first = earliest(delayed)
+  call('HLEN', jobs)
+  call('HLEN', failed)
+  call('ZCARD', failed_at)
+  call('XLEN', unreadable)
+  call('LLEN', suspects)
+  call('LLEN', wake)
+end
+call('DEL', none) -- never exists: a script that has written is not refused when memory is full
+
+local fields, ended, ended_at, times, suspected = {}, {}, {}, {}, {}
+local soonest = math.huge
+for k = 1, #others do
+  local i, id, record = others[k], other_ids[k], records[k]
+  local at = 5 + acks + 4 * (i - acks - 1)
+  local verb, member, detail, kind = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local _, _, held, deliveries, free, crashes = find(member, '^[^|]+|(%d+)|(%d+)|(%d+)|(%d+)|')
+  local inc, limit, expiry, priority, rest, stop, _
+  if record then inc, _, _, _, limit, expiry, _, priority, rest, stop = header(record) end
+  if not record or not held or (inc and inc ~= held) then
+    letters[i] = 's'
+  else
+    current[#current + 1] = member
+    ids[#ids + 1] = id
+    if not inc or verb == 's' then
+      call('XADD', unreadable, '*', 'id', id, 'reason', inc and detail or 'header', 'record', record)
+    elseif verb == 'f' then
+      ended[#ended + 1] = id
+      ended[#ended + 1] = headed(inc, deliveries, free, crashes, limit, expiry, decimal(now), priority, rest)
+        .. '\n' .. detail .. sub(record, stop)
+      ended_at[#ended_at + 1] = decimal(now)
+      ended_at[#ended_at + 1] = id
+    elseif asked[k] == inc then
+      letters[i] = 'c'
+    else
+      if kind == 'free' then free = decimal(free + 1) end
+      if kind == 'crashed' then crashes = decimal(crashes + 1) end
+      local since = decimal(now)
+      if detail ~= '0' then
+        since = decimal(later + detail)
+        soonest = math.min(soonest, later + detail)
+        times[#times + 1] = since
+        times[#times + 1] = delayed_member(id, inc, priority)
+      elseif kind == 'crashed' and tonumber(crashes) == tonumber(limit) - 1 then
+        suspected[#suspected + 1] = id .. '|' .. inc
+      else
+        enter(id .. '|' .. inc, priority)
+      end
+      fields[#fields + 1] = id
+      fields[#fields + 1] = headed(inc, deliveries, free, crashes, limit, expiry, since, priority, rest)
+        .. sub(record, stop)
+    end
+  end
+end
+
+-- Destinations first, then the leases.
+if #fields > 0 then
+  call('HSET', jobs, unpack(fields))
+  local entered = #lined + #ranked + #suspected > 0
+  enter_all(ready, prio, seq, base)
+  if #suspected > 0 then call('RPUSH', suspects, unpack(suspected)) end
+  if #times > 0 then call('ZADD', delayed, unpack(times)) end
+  if (entered and (idle or #suspected > 0)) or soonest < first then wake_up(wake) end
+end
+if #ended > 0 then
+  call('HSET', failed, unpack(ended))
+  call('ZADD', failed_at, unpack(ended_at))
+end
+answer = concat(letters)
+if not find(answer, '[^d]') then answer = '' end
+remember(client, answer)
+if #current > 0 then
+  call('ZREM', leased, unpack(current))
+  call('HDEL', running, unpack(ids))
+  if requests then call('HDEL', cancel, unpack(ids)) end
+end
+return { 'done', answer }

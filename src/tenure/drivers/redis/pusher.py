@@ -1,0 +1,59 @@
+"""The blocking pusher: the same numbered calls, from any thread, without an event loop."""
+
+import os
+from collections.abc import Sequence
+
+from tenure.drivers.redis.blocking import BlockingLinks
+from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.keys import Keyspace
+from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
+from tenure.drivers.redis.plain import PlainCall
+from tenure.drivers.redis.pushing import Bulk, Part
+from tenure.drivers.redis.scripts import Scripts
+from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError
+from tenure.queue import Push, Pushed
+
+
+class RedisPusher:
+    """See ``tenure.queue.Pusher``."""
+
+    def __init__(self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience) -> None:
+        self._links = BlockingLinks(endpoint, patience.answer)
+        self._keyspace = keyspace
+        self._scripts = scripts
+        self._patience = patience
+        self._lanes: dict[int, Lanes] = {}
+        self._registered: set[str] = set()
+
+    def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
+        """Store the jobs: see ``tenure.queue.Queue.push``."""
+        bulk = Bulk(jobs)
+        for part in bulk.parts:
+            try:
+                bulk.answered(part, self._send(part))
+            except StoreError as error:
+                bulk.failed(part, error)
+                break
+        return bulk.result()
+
+    def _send(self, part: Part) -> str:
+        if part.queue not in self._registered:
+            try:
+                self._links.perform(PlainCall(b"SADD", self._keyspace.queues, part.queue))
+            except OutcomeUnknown as error:
+                raise ConnectionFailed("the connection broke before the push was sent; nothing was stored") from error
+            self._registered.add(part.queue)
+        # Client ids are made in the process that uses them: a child's calls must not be taken for its parent's.
+        lanes = self._lanes.setdefault(os.getpid(), Lanes())
+        keys = self._keyspace.queue(part.queue)
+        script = self._scripts["push"]
+        reply = self._links.perform(NumberedCall(lanes, self._patience, part.queue, keys, script, part.arguments))
+        if reply[2:] == [b"1"]:
+            # The queue's first push ever, or its first one since the store was emptied under us.
+            self._registered.discard(part.queue)
+        letters: bytes = reply[1]
+        return letters.decode()
+
+    def close(self) -> None:
+        """Close the connections; idempotent, and safe before first use."""
+        self._links.close()

@@ -1,0 +1,84 @@
+"""Bulk pushes: split into calls, and put together again from their answers. Does no I/O."""
+
+from collections.abc import Sequence
+
+from tenure import naming
+from tenure.drivers.redis import record
+from tenure.errors import OutcomeUnknown, StoreError
+from tenure.queue import Push, Pushed
+
+MOST_JOBS = 500
+MOST_BYTES = 1 << 20
+"""What one call carries at most (P1); a single larger job goes alone."""
+
+
+class Part:
+    """Jobs of one queue that go in one call, in order."""
+
+    __slots__ = ("arguments", "places", "queue", "size")
+
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
+        self.places: list[int] = []
+        """Where each job stands in the bulk."""
+        self.arguments: list[bytes | str] = []
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def fits(self, jobs: int, size: int) -> bool:
+        """Tell whether so many jobs of so many bytes may join."""
+        return not self.places or (len(self.places) + jobs <= MOST_JOBS and self.size + size <= MOST_BYTES)
+
+    def add(self, place: int, job: Push) -> None:
+        """Let a job join."""
+        self.places.append(place)
+        self.arguments += (naming.check_job_id(job.id), record.push_options(job), job.envelope)
+        self.size += len(job.envelope)
+
+
+class Bulk:
+    """One call of ``push``: its parts in order, and the outcomes as they come in."""
+
+    def __init__(self, jobs: Sequence[Push]) -> None:
+        self._jobs = jobs
+        self._outcomes: list[Pushed | None] = [None] * len(jobs)
+        self._error: StoreError | None = None
+        self._any_stored = False
+        self.parts: list[Part] = []
+        open_parts: dict[str, Part] = {}
+        for place, job in enumerate(jobs):
+            part = open_parts.get(job.queue)
+            if part is None or not part.fits(1, len(job.envelope)):
+                part = open_parts[job.queue] = Part(naming.check_queue(job.queue))
+                self.parts.append(part)
+            part.add(place, job)
+
+    def answered(self, part: Part, letters: str) -> None:
+        """Take a part's answer: '' when all its jobs are stored, else a letter a job."""
+        jobs, outcomes = self._jobs, self._outcomes
+        if not letters:
+            self._any_stored = True
+            for place in part.places:
+                outcomes[place] = Pushed(jobs[place].id, "stored")
+            return
+        self._any_stored = self._any_stored or "s" in letters
+        for place, letter in zip(part.places, letters, strict=True):
+            outcomes[place] = Pushed(jobs[place].id, "stored" if letter == "s" else "held")
+
+    def failed(self, part: Part, error: StoreError) -> None:
+        """Take a part's failure; the parts behind it are not to be sent."""
+        self._error = error
+        if isinstance(error, OutcomeUnknown):
+            for place in part.places:
+                self._outcomes[place] = Pushed(self._jobs[place].id, "unknown", error)
+
+    def result(self) -> list[Pushed]:
+        """Return every job's outcome, or raise the failure if no job was stored and no outcome is unknown."""
+        error = self._error
+        if error is not None and not self._any_stored and not isinstance(error, OutcomeUnknown):
+            raise error
+        return [
+            outcome or Pushed(job.id, "refused", error) for job, outcome in zip(self._jobs, self._outcomes, strict=True)
+        ]

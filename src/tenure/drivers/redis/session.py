@@ -1,0 +1,182 @@
+"""What belongs to one event loop: its connections, its lanes, its calls under way."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from tenure.drivers.redis.connection import Endpoint, LinkPool, Reply
+from tenure.drivers.redis.keys import Keyspace
+from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
+from tenure.drivers.redis.plain import PlainCall
+from tenure.drivers.redis.scripts import Scripts
+from tenure.drivers.redis.trouble import Trouble
+from tenure.errors import ConnectionFailed, OutcomeUnknown
+
+T = TypeVar("T")
+
+
+class Call(Protocol):
+    """What is to be sent, and what its answers mean; see ``NumberedCall``."""
+
+    def command(self) -> bytes:
+        """Return what is to be sent now."""
+        ...
+
+    def answered(self, reply: Reply) -> bool:
+        """Take the reply: True when it is the call's outcome, False when the call is to be sent again."""
+        ...
+
+    def troubled(self, trouble: Trouble) -> float:
+        """Take a trouble: return the seconds to wait before sending again, or raise the call's final error."""
+        ...
+
+
+class Session:
+    """One event loop's access to the store."""
+
+    def __init__(self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience) -> None:
+        self.keyspace = keyspace
+        self.patience = patience
+        self.links = LinkPool(endpoint)
+        self._scripts = scripts
+        self._lanes = Lanes()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    async def write(self, queue: str, name: str, arguments: Sequence[bytes | str | int]) -> Reply:
+        """Make a numbered call (P1): its reply, ``ConnectionFailed``, ``StoreRefused`` or ``OutcomeUnknown``."""
+        keys = self.keyspace.queue(queue)
+        return await self._perform(
+            NumberedCall(self._lanes, self.patience, queue, keys, self._scripts[name], arguments)
+        )
+
+    async def run(self, queue: str, name: str, arguments: Sequence[bytes | str | int]) -> Reply:
+        """Make the call of a script that may be called twice without harm."""
+        script = self._scripts[name]
+        return await self._perform(PlainCall.of(script, self.keyspace.queue(queue).all(script.keys), arguments))
+
+    async def sweep(self, queue: str, leftover: bytes) -> int:
+        """Take away at most 100 records of a clear; 0 when none is left."""
+        keys = self.keyspace.queue(queue)
+        script = self._scripts["sweep"]
+        named = [leftover if name == "leftover" else keys.named(name) for name in script.keys]
+        taken: int = await self._perform(PlainCall.of(script, named, ()))
+        return taken
+
+    async def command(self, *arguments: bytes | str | int) -> Reply:
+        """Send a command that may be sent twice without harm."""
+        return await self._perform(PlainCall(*arguments))
+
+    async def _perform(self, call: Call) -> Reply:
+        while True:
+            self.check_open()
+            link = self.links.take()
+            pause = 0.0
+            try:
+                reply = await link.exchange(call.command(), self.patience.answer)
+            except Trouble as trouble:
+                pause = call.troubled(trouble)
+            else:
+                if call.answered(reply):
+                    return reply
+            finally:
+                self.links.give(link)
+            if pause:
+                await asyncio.sleep(pause)
+
+    def check_open(self) -> None:
+        """Raise ``ConnectionFailed`` once the driver is closed."""
+        if self._closed:
+            raise ConnectionFailed("the queue is closed; nothing was sent")
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Run work that a cancelled caller does not take with it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Whoever waits for it gets the error all the same; if the caller was cancelled, nobody does.
+            task.exception()
+
+    async def through(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await work that goes on to its end even if the caller is cancelled meanwhile (rule 5)."""
+        return await self.unbroken(self.start(work))
+
+    async def unbroken(self, task: "asyncio.Task[T]") -> T:
+        """Await a task of this session without cancelling it."""
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if task.cancelled() and caller is not None and not caller.cancelling():
+                raise OutcomeUnknown("the queue was closed while the call was under way") from None
+            raise
+
+    async def close(self) -> None:
+        """End what is under way and close the connections; idempotent."""
+        self._closed = True
+        # Calls that are under way may end, so that their outcome is known; no new one begins.
+        current = asyncio.current_task()
+        if tasks := {task for task in self._tasks if task is not current}:
+            _, late = await asyncio.wait(tasks, timeout=self.patience.answer)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await self.links.close()
+
+
+class Holder(Protocol):
+    """Whatever is built upon a session."""
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+        ...
+
+
+H = TypeVar("H", bound=Holder)
+
+
+class Sessions(Generic[H]):
+    """The sessions, one for each event loop of each process, made at first use.
+
+    A child of ``fork`` finds none of its own and leaves its parent's alone, unclosed: closing a transport would take
+    its socket out of the parent's event loop too. There is no lock, which a fork might copy while it is held: a loop
+    has one thread, so no two make the session of one loop.
+    """
+
+    def __init__(self, make: Callable[[], H]) -> None:
+        self._make = make
+        self._holders: dict[tuple[int, asyncio.AbstractEventLoop], H] = {}
+        self._closed = False
+
+    def current(self) -> H:
+        """Return the running loop's session."""
+        key = os.getpid(), asyncio.get_running_loop()
+        holder = self._holders.get(key)
+        if holder is not None:
+            return holder
+        if self._closed:
+            raise ConnectionFailed("the queue is closed; nothing was sent")
+        for pid, loop in list(self._holders):
+            if loop.is_closed() and pid == key[0]:
+                self._holders.pop((pid, loop), None)
+        return self._holders.setdefault(key, self._make())
+
+    async def close(self) -> None:
+        """Close this process's sessions, each in its own loop; idempotent."""
+        self._closed = True
+        here = asyncio.get_running_loop()
+        for pid, loop in list(self._holders):
+            if pid != os.getpid():
+                continue
+            holder = self._holders.pop((pid, loop))
+            if loop is here:
+                await holder.session.close()
+            elif loop.is_running():
+                asyncio.run_coroutine_threadsafe(holder.session.close(), loop)

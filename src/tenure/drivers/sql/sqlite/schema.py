@@ -1,0 +1,139 @@
+"""The tables of the SQLite file, and how a file comes to have them."""
+
+import sqlite3
+from typing import Final
+
+from tenure.errors import StoreError
+
+VERSION: Final = 1
+"""What ``PRAGMA user_version`` of a file says that this code can use."""
+
+READY: Final = 0
+SUSPECT: Final = 1
+DELAYED: Final = 2
+LEASED: Final = 3
+FAILED: Final = 4
+
+TABLES: Final = (
+    # One counter for everything that must be told apart or sorted by age: incarnations, places in a line, shelves.
+    """
+    CREATE TABLE tenure_sequence (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        value INTEGER NOT NULL
+    ) STRICT
+    """,
+    "INSERT INTO tenure_sequence (one, value) VALUES (1, 0)",
+    # The counters are kept by the transitions, in their own transactions: counting a million rows takes 50 ms.
+    """
+    CREATE TABLE tenure_queues (
+        number INTEGER PRIMARY KEY,
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        line INTEGER NOT NULL,
+        fence INTEGER NOT NULL DEFAULT 0,
+        ready INTEGER NOT NULL DEFAULT 0 CHECK (ready >= 0),
+        delayed INTEGER NOT NULL DEFAULT 0 CHECK (delayed >= 0),
+        leased INTEGER NOT NULL DEFAULT 0 CHECK (leased >= 0),
+        failed INTEGER NOT NULL DEFAULT 0 CHECK (failed >= 0),
+        unreadable INTEGER NOT NULL DEFAULT 0 CHECK (unreadable >= 0),
+        UNIQUE (namespace, name)
+    ) STRICT
+    """,
+    # ``shelf`` is the queue's line while the job waits, else the queue's number. A clear gives the queue a new line,
+    # so that a million jobs are out of reach in one step; their rows are swept later, a hundred at a time.
+    # ``rank`` is what the state is sorted by: the priority's negative, the due time, the deadline, the time it failed.
+    # Times are microseconds since 1970.
+    """
+    CREATE TABLE tenure_jobs (
+        incarnation INTEGER PRIMARY KEY,
+        queue INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        shelf INTEGER NOT NULL,
+        state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
+        rank INTEGER NOT NULL,
+        entry INTEGER NOT NULL,
+        since INTEGER NOT NULL,
+        priority INTEGER NOT NULL CHECK (priority BETWEEN -100 AND 100),
+        crash_limit INTEGER,
+        expires INTEGER,
+        deliveries INTEGER NOT NULL DEFAULT 0 CHECK (deliveries >= 0),
+        free INTEGER NOT NULL DEFAULT 0 CHECK (free BETWEEN 0 AND deliveries),
+        crashes INTEGER NOT NULL DEFAULT 0 CHECK (crashes BETWEEN 0 AND deliveries),
+        cancel_requested INTEGER NOT NULL DEFAULT 0 CHECK (cancel_requested IN (0, 1)),
+        token TEXT,
+        length INTEGER,
+        envelope BLOB NOT NULL,
+        CHECK ((state = 3) = (token IS NOT NULL)),
+        CHECK ((state = 3) = (length IS NOT NULL))
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX tenure_jobs_by_id ON tenure_jobs (queue, id)",
+    "CREATE INDEX tenure_jobs_by_line ON tenure_jobs (shelf, state, rank, entry)",
+    """
+    CREATE TABLE tenure_failures (
+        incarnation INTEGER PRIMARY KEY,
+        reason TEXT NOT NULL,
+        type TEXT NOT NULL,
+        message TEXT NOT NULL,
+        traceback TEXT NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE tenure_unreadable (
+        number INTEGER PRIMARY KEY,
+        queue INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        set_aside INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        envelope BLOB NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX tenure_unreadable_by_queue ON tenure_unreadable (queue, number)",
+    # The lines that a clear has abandoned and whose rows are not all gone yet.
+    """
+    CREATE TABLE tenure_cleared (
+        queue INTEGER NOT NULL,
+        shelf INTEGER NOT NULL,
+        PRIMARY KEY (queue, shelf)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Create the tables in a file that has none; refuse a file that this code cannot use.
+
+    Many processes may do it at once: the first does, the others wait for it and find the tables there.
+    """
+    if _version(connection) == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _version(connection)
+        if version == 0:
+            for statement in TABLES:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    if version in {0, VERSION}:
+        return
+    if not _has_tables(connection):
+        raise StoreError("the SQLite file belongs to another program; choose another path; nothing was written")
+    raise StoreError(
+        f"the SQLite file has schema version {version}, and this tenure knows versions up to {VERSION}: it was written "
+        "by a newer tenure; upgrade this one; nothing was written"
+    )
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tenure_queues'")
+    return found.fetchone() is not None

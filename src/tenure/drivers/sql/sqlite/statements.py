@@ -1,0 +1,235 @@
+"""Every statement that runs inside a transition, one a role. Values are bound, never spliced in.
+
+``READY SUSPECT DELAYED LEASED FAILED`` are the numbers 0 to 4 (``schema``); the texts name them so, and are completed
+once, here.
+"""
+
+import re
+from typing import Final
+
+from tenure.drivers.sql.sqlite import schema
+
+_STATES: Final = re.compile(r"\b(READY|SUSPECT|DELAYED|LEASED|FAILED)\b")
+
+
+def _text(template: str) -> str:
+    return _STATES.sub(lambda match: str(getattr(schema, match.group())), template)
+
+
+# -------------------------------------------------------------------------------------------------------------- queues
+
+FIND_QUEUE: Final = """
+SELECT number, line, fence, ready, delayed, leased, failed, unreadable,
+       (SELECT shelf FROM tenure_cleared WHERE tenure_cleared.queue = number LIMIT 1)
+FROM tenure_queues WHERE namespace = ? AND name = ?
+"""
+"""One queue: its numbers, its counters and an abandoned line, if it has one."""
+
+ADD_QUEUE: Final = "INSERT INTO tenure_queues (number, line, namespace, name) VALUES (?, ?, ?, ?)"
+"""A queue that was never pushed to before."""
+
+LIST_QUEUES: Final = "SELECT name FROM tenure_queues WHERE namespace = ? ORDER BY name"
+"""The names of all queues of a namespace."""
+
+NEXT_NUMBERS: Final = "UPDATE tenure_sequence SET value = value + ? WHERE one = 1 RETURNING value"
+"""Take numbers from the sequence; the answer is the last of them."""
+
+COUNT: Final = """
+UPDATE tenure_queues
+SET ready = ready + ?, delayed = delayed + ?, leased = leased + ?, failed = failed + ?, unreadable = unreadable + ?
+WHERE number = ?
+"""
+"""Move a queue's counters by what a transition moved."""
+
+SET_FENCE: Final = "UPDATE tenure_queues SET fence = ? WHERE number = ?"
+"""Remember the highest fence that was given out."""
+
+# ------------------------------------------------------------------------------------------------------------- pushing
+
+PUSH: Final = _text("""
+INSERT INTO tenure_jobs (incarnation, queue, id, shelf, state, rank, entry, since, priority, crash_limit, expires,
+                         envelope)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?1, ?7, ?8, ?9, ?10, ?11)
+ON CONFLICT (queue, id) DO UPDATE
+SET incarnation = excluded.incarnation, shelf = excluded.shelf, state = excluded.state, rank = excluded.rank,
+    entry = excluded.entry, since = excluded.since, priority = excluded.priority, crash_limit = excluded.crash_limit,
+    expires = excluded.expires, envelope = excluded.envelope,
+    deliveries = 0, free = 0, crashes = 0, cancel_requested = 0
+WHERE tenure_jobs.shelf <> excluded.shelf AND tenure_jobs.state IN (READY, SUSPECT, DELAYED)
+""")
+"""A new job. An id that exists changes nothing, unless it waited in a line that was cleared: then it is gone."""
+
+# ------------------------------------------------------------------------------------------------------------ claiming
+
+SIGHT: Final = _text("""
+SELECT EXISTS (SELECT 1 FROM tenure_jobs WHERE shelf = :line AND state = READY),
+       EXISTS (SELECT 1 FROM tenure_jobs WHERE shelf = :line AND state = SUSPECT),
+       (SELECT min(rank) FROM tenure_jobs WHERE shelf = :line AND state = DELAYED),
+       (SELECT min(rank) FROM tenure_jobs WHERE shelf = :number AND state = LEASED),
+       (SELECT rank - length FROM tenure_jobs WHERE shelf = :number AND state = LEASED
+        ORDER BY rank DESC LIMIT 1)
+""")
+"""What a claim would find: ready? suspects? the next due time, the next deadline, the start of the farthest lease."""
+
+FARTHEST: Final = _text("""
+SELECT incarnation, rank, length FROM tenure_jobs WHERE shelf = :number AND state = LEASED
+ORDER BY rank DESC, entry DESC LIMIT :step
+""")
+"""The leases with the farthest deadlines, to find those that a clock which went back has put out of reach."""
+
+SET_DEADLINE: Final = "UPDATE tenure_jobs SET rank = ? WHERE incarnation = ?"
+"""Pull one deadline back."""
+
+LAPSED: Final = _text("""
+SELECT incarnation, crash_limit, crashes + 1 FROM tenure_jobs
+WHERE shelf = :number AND state = LEASED AND rank <= :now ORDER BY rank, entry LIMIT :step
+""")
+"""Leases past their deadline, the longest ago first, this lapse counted as a crash."""
+
+RECOVER: Final = _text("""
+UPDATE tenure_jobs
+SET shelf = ?, state = ?, rank = -priority, entry = ?, since = ?, crashes = crashes + 1, token = NULL, length = NULL
+WHERE incarnation = ?
+""")
+"""A lapsed lease ends: its job is ready again, or a suspect, with one more crash."""
+
+DUE: Final = _text("""
+SELECT incarnation, crash_limit, crashes FROM tenure_jobs
+WHERE shelf = :line AND state = DELAYED AND rank <= :now ORDER BY rank, entry LIMIT :step
+""")
+"""Delayed jobs whose time has come, the earliest first."""
+
+PROMOTE: Final = "UPDATE tenure_jobs SET state = ?, rank = -priority, entry = ?, since = ? WHERE incarnation = ?"
+"""A due job enters its line at the tail."""
+
+FIRST: Final = """
+SELECT rank, entry, incarnation, id, crash_limit, expires, deliveries, free, crashes, envelope FROM tenure_jobs
+WHERE shelf = ? AND state = ? ORDER BY rank, entry LIMIT ?
+"""
+"""The first jobs of the ready line, or of the suspects'."""
+
+STEP_ASIDE: Final = _text("UPDATE tenure_jobs SET state = SUSPECT WHERE incarnation = ?")
+"""A ready job that is a suspect to this claim joins the suspects, keeping its place."""
+
+LEASE: Final = _text("""
+UPDATE tenure_jobs
+SET shelf = ?, state = LEASED, rank = ?, token = ?, length = ?, deliveries = deliveries + 1 WHERE incarnation = ?
+""")
+"""A lease begins, and counts as a delivery."""
+
+# ------------------------------------------------------------------------------------------------- leases, by token
+
+RENEW: Final = _text("""
+UPDATE tenure_jobs SET rank = ? + length
+WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED
+RETURNING cancel_requested
+""")
+"""A current lease is extended by its own length; never a new one made."""
+
+FINISH: Final = _text("""
+DELETE FROM tenure_jobs WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED
+""")
+"""The job of a current lease is gone."""
+
+RELEASE: Final = _text("""
+UPDATE tenure_jobs
+SET shelf = ?, state = ?, rank = coalesce(?, -priority), entry = ?, since = ?, free = free + ?, crashes = crashes + ?,
+    token = NULL, length = NULL
+WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED AND NOT cancel_requested
+""")
+"""The job of a current lease waits again, unless somebody asked to cancel it."""
+
+FAIL: Final = _text("""
+UPDATE tenure_jobs SET state = FAILED, rank = ?, entry = ?, token = NULL, length = NULL
+WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED
+""")
+"""The job of a current lease goes to the failed store."""
+
+ADD_FAILURE: Final = """
+INSERT INTO tenure_failures (incarnation, reason, type, message, traceback) VALUES (?, ?, ?, ?, ?)
+"""
+"""Why it failed."""
+
+SET_ASIDE: Final = _text("""
+INSERT INTO tenure_unreadable (queue, id, incarnation, set_aside, reason, envelope)
+SELECT queue, id, incarnation, ?, ?, envelope FROM tenure_jobs
+WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED
+""")
+"""The record of a current lease is copied, byte for byte, to the unreadable ones."""
+
+# ----------------------------------------------------------------------------------------------------------- operating
+
+FIND_JOB: Final = "SELECT incarnation, state, shelf FROM tenure_jobs WHERE queue = ? AND id = ?"
+"""Where the job with this id is."""
+
+REMOVE: Final = "DELETE FROM tenure_jobs WHERE incarnation = ?"
+"""A waiting job is cancelled."""
+
+REQUEST_CANCEL: Final = _text("UPDATE tenure_jobs SET cancel_requested = 1 WHERE incarnation = ? AND state = LEASED")
+"""The holder of a running job is asked to stop."""
+
+NEW_LINE: Final = "UPDATE tenure_queues SET line = ?, ready = 0, delayed = 0 WHERE number = ?"
+"""The queue is cleared: what waits does so in a line that is not read any more."""
+
+ABANDON: Final = "INSERT INTO tenure_cleared (queue, shelf) VALUES (?, ?)"
+"""Remember the old line until its rows are swept."""
+
+SWEEP: Final = """
+DELETE FROM tenure_jobs WHERE incarnation IN (SELECT incarnation FROM tenure_jobs WHERE shelf = ? LIMIT ?)
+"""
+"""Remove some rows of an abandoned line."""
+
+SWEPT: Final = "DELETE FROM tenure_cleared WHERE queue = ? AND shelf = ?"
+"""An abandoned line has no rows any more."""
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+COUNT_LAPSED: Final = _text("""
+SELECT count(*) FROM tenure_jobs WHERE shelf = :number AND state = LEASED AND rank <= :now
+""")
+"""How many leases lapsed and were not reclaimed; as long as workers claim, that is next to none."""
+
+OLDEST: Final = _text("""
+WITH RECURSIVE
+states (state) AS (VALUES (READY), (SUSPECT)),
+ranks (state, rank) AS (
+    SELECT state, (SELECT min(rank) FROM tenure_jobs AS jobs WHERE shelf = :line AND jobs.state = states.state)
+    FROM states
+    UNION ALL
+    SELECT state, (SELECT min(rank) FROM tenure_jobs AS jobs
+                   WHERE shelf = :line AND jobs.state = ranks.state AND jobs.rank > ranks.rank)
+    FROM ranks WHERE rank IS NOT NULL
+)
+SELECT min((SELECT since FROM tenure_jobs AS jobs
+            WHERE shelf = :line AND jobs.state = ranks.state AND jobs.rank = ranks.rank ORDER BY entry LIMIT 1))
+FROM ranks WHERE rank IS NOT NULL
+""")
+"""When the oldest ready job became ready: the first of each priority is looked at, and none besides."""
+
+FAILED_PAGE: Final = _text("""
+SELECT id, incarnation, deliveries - free, rank, reason, type, message, traceback, envelope
+FROM tenure_jobs JOIN tenure_failures USING (incarnation)
+WHERE shelf = :number AND state = FAILED ORDER BY rank, entry LIMIT :limit OFFSET :offset
+""")
+"""Failed jobs, the longest ago first."""
+
+FAILED_ONE: Final = _text("""
+SELECT id, incarnation, deliveries - free, rank, reason, type, message, traceback, envelope
+FROM tenure_jobs JOIN tenure_failures USING (incarnation)
+WHERE queue = :number AND id = :id AND state = FAILED
+""")
+"""One failed job."""
+
+RETRY: Final = _text("""
+UPDATE tenure_jobs
+SET incarnation = ?1, shelf = ?2, state = READY, rank = -priority, entry = ?1, since = ?3,
+    expires = CASE WHEN expires > ?3 THEN expires END, deliveries = 0, free = 0, crashes = 0, cancel_requested = 0
+WHERE incarnation = ?4 AND queue = ?5 AND id = ?6 AND state = FAILED
+""")
+"""A failed job becomes a new one. An expiry that has passed is dropped: it would only fail the job again."""
+
+FORGET: Final = _text("DELETE FROM tenure_jobs WHERE incarnation = ? AND queue = ? AND id = ? AND state = FAILED")
+"""A failed job is gone."""
+
+DROP_FAILURE: Final = "DELETE FROM tenure_failures WHERE incarnation = ?"
+"""Its reason goes with it."""

@@ -1,0 +1,111 @@
+"""What a transition sees of the transaction that it runs in."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tenure.clock import Clock
+from tenure.drivers.sql.sqlite import statements
+
+Values = Sequence[Any] | Mapping[str, Any]
+
+SECOND: Final = 1_000_000
+"""The file counts in microseconds."""
+
+_FAR: Final = 2**61
+"""About 73,000 years: what a longer duration is cut to, so that adding it to a time still fits into 64 bits."""
+
+
+def micros(seconds: float) -> int:
+    """Return a duration in microseconds, rounded up: a floor stays a floor (P10)."""
+    return _FAR if seconds >= _FAR / SECOND else int(seconds * SECOND) + 1
+
+
+@dataclass(slots=True)
+class QueueRow:
+    """One queue, as the transaction found it, and by how much the transitions have moved its counters since."""
+
+    name: str
+    number: int
+    line: int
+    fence: int
+    ready: int = 0
+    delayed: int = 0
+    leased: int = 0
+    failed: int = 0
+    unreadable: int = 0
+    abandoned: int | None = None
+    """A line that a clear left behind and that still has rows."""
+    d_ready: int = 0
+    d_delayed: int = 0
+    d_leased: int = 0
+    d_failed: int = 0
+    d_unreadable: int = 0
+
+    @property
+    def moved(self) -> tuple[int, int, int, int, int]:
+        """By how much the counters move, in the order of the statement that moves them."""
+        return self.d_ready, self.d_delayed, self.d_leased, self.d_failed, self.d_unreadable
+
+
+class Transaction:
+    """One transition's hold on the connection: its time, its queues, and whom to wake once it is committed.
+
+    ``now`` is read after the file was locked, from this host's clock. All processes that use the file run on this
+    host, so that is the store's one clock (P8).
+    """
+
+    def __init__(self, connection: sqlite3.Connection, namespace: str, clock: Clock) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._queues: dict[str, QueueRow | None] = {}
+        self.now = int(clock.time() * SECOND)
+        self.woken: set[str] = set()
+
+    def all(self, statement: str, values: Values = ()) -> list[Any]:
+        """Return the rows of a statement."""
+        return self._connection.execute(statement, values).fetchall()
+
+    def one(self, statement: str, values: Values = ()) -> Any:
+        """Return the first row of a statement, or None."""
+        return self._connection.execute(statement, values).fetchone()
+
+    def change(self, statement: str, values: Values = ()) -> int:
+        """Run a statement and return how many rows it changed."""
+        return self._connection.execute(statement, values).rowcount
+
+    def change_each(self, statement: str, values: Iterable[Values]) -> None:
+        """Run a statement once for each set of values."""
+        self._connection.executemany(statement, values)
+
+    def numbers(self, count: int) -> range:
+        """Take that many numbers from the sequence."""
+        last: int = self.all(statements.NEXT_NUMBERS, (count,))[0][0]
+        return range(last - count + 1, last + 1)
+
+    def find(self, name: str) -> QueueRow | None:
+        """Return the queue, or None when nothing was ever pushed to it."""
+        if name not in self._queues:
+            row = self.one(statements.FIND_QUEUE, (self._namespace, name))
+            self._queues[name] = None if row is None else QueueRow(name, *row)
+        return self._queues[name]
+
+    def open(self, name: str) -> QueueRow:
+        """Return the queue, made when there is none."""
+        queue = self.find(name)
+        if queue is None:
+            number, line = self.numbers(2)
+            self.change(statements.ADD_QUEUE, (number, line, self._namespace, name))
+            queue = self._queues[name] = QueueRow(name, number, line, fence=0)
+        return queue
+
+    def known(self) -> list[str]:
+        """Return the names of all queues, sorted."""
+        return [name for (name,) in self.all(statements.LIST_QUEUES, (self._namespace,))]
+
+    def finish(self) -> None:
+        """Write the counters that were moved. The last step of a writing transaction."""
+        for queue in self._queues.values():
+            if queue is not None and any(queue.moved):
+                self.change(statements.COUNT, (*queue.moved, queue.number))

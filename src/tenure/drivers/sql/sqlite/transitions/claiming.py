@@ -1,0 +1,281 @@
+"""Leasing jobs, and what a claim does before: recover lapsed leases, promote due jobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from tenure.drivers.sql.sqlite import statements
+from tenure.drivers.sql.sqlite.schema import READY, SUSPECT
+from tenure.drivers.sql.sqlite.transaction import SECOND, QueueRow, Transaction, micros
+from tenure.drivers.sql.sqlite.transitions.sweeping import STEP, sweep
+from tenure.naming import new_token
+from tenure.queue import MAX_DELIVERIES, Claimed, Doom, Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What is asked for; see ``Queue.claim``."""
+
+    queues: Sequence[str]
+    limit: int
+    length: float
+    crash_limit: int
+    suspects: bool
+    sent: float
+    """This process's monotonic time from before the call (P8)."""
+
+
+class Sight(NamedTuple):
+    """What a claim would find in one queue."""
+
+    ready: int
+    suspects: int
+    due: int | None
+    deadline: int | None
+    farthest_start: int | None
+    """When the lease with the farthest deadline was last extended, by what its deadline says."""
+
+    def asks_for_work(self, now: int, *, suspects: bool) -> bool:
+        """Tell whether a claim would change anything."""
+        return bool(
+            self.ready
+            or (suspects and self.suspects)
+            or (self.due is not None and self.due <= now)
+            or (self.deadline is not None and self.deadline <= now)
+            or (self.farthest_start is not None and self.farthest_start > now)
+        )
+
+    @property
+    def next_time(self) -> int | None:
+        """When the next delayed job or lease falls due."""
+        return min((time for time in (self.due, self.deadline) if time is not None), default=None)
+
+
+class Candidate(NamedTuple):
+    """A job that stands in a line."""
+
+    rank: int
+    entry: int
+    incarnation: int
+    id: str
+    crash_limit: int | None
+    expires: int | None
+    deliveries: int
+    free: int
+    crashes: int
+    envelope: bytes
+
+
+INCARNATION: Final = Candidate._fields.index("incarnation")
+
+
+def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
+    """Return the claim's answer if it would change nothing, else None: an idle worker never locks the file."""
+    queues = _queues(transaction, claim)
+    sights = [_sight(transaction, queue) for queue in queues]
+    if any(sight.asks_for_work(transaction.now, suspects=claim.suspects) for sight in sights):
+        return None
+    if any(queue.abandoned is not None for queue in queues):
+        return None
+    return Claimed(next_due=_next_due(transaction, sights))
+
+
+def claim(transaction: Transaction, claim: Claim) -> Claimed:
+    """Lease jobs, the first queue's first, after recovering and promoting in each of them."""
+    queues = _queues(transaction, claim)
+    moved = 0
+    for queue in queues:
+        _repair(transaction, queue)
+        moved += _recover(transaction, queue, claim.crash_limit)
+        moved += _promote(transaction, queue, claim.crash_limit)
+        sweep(transaction, queue)
+    leases: list[Lease] = []
+    for queue in queues:
+        if len(leases) < claim.limit:
+            suspects = claim.suspects and not any(lease.suspect for lease in leases)
+            leases += _take(transaction, queue, claim, claim.limit - len(leases), suspects=suspects)
+    sights = [_sight(transaction, queue) for queue in queues]
+    if leases or moved:
+        # Only a claim that changed something passes the rest on: two that may not take what is there would otherwise
+        # wake each other for ever.
+        transaction.woken |= {
+            queue.name for queue, sight in zip(queues, sights, strict=True) if sight.ready or sight.suspects
+        }
+    return Claimed(leases=leases, next_due=_next_due(transaction, sights))
+
+
+def _queues(transaction: Transaction, claim: Claim) -> list[QueueRow]:
+    return [queue for name in dict.fromkeys(claim.queues) if (queue := transaction.find(name)) is not None]
+
+
+def _sight(transaction: Transaction, queue: QueueRow) -> Sight:
+    return Sight(*transaction.one(statements.SIGHT, {"line": queue.line, "number": queue.number}))
+
+
+def _next_due(transaction: Transaction, sights: Sequence[Sight]) -> float | None:
+    times = [sight.next_time for sight in sights if sight.next_time is not None]
+    return max(0, min(times) - transaction.now) / SECOND if times else None
+
+
+def _repair(transaction: Transaction, queue: QueueRow) -> None:
+    """Pull back deadlines that lie further ahead than their lease is long: the clock went back (rule 6).
+
+    Those are the farthest of all as long as the clock went back by more than a lease; otherwise they are late by less
+    than that, and no harm is done.
+    """
+    rows = transaction.all(statements.FARTHEST, {"number": queue.number, "step": 1})
+    if not any(_astray(transaction, *row) for row in rows):
+        return
+    for incarnation, rank, length in transaction.all(statements.FARTHEST, {"number": queue.number, "step": STEP}):
+        if _astray(transaction, incarnation, rank, length):
+            transaction.change(statements.SET_DEADLINE, (transaction.now + length, incarnation))
+
+
+def _astray(transaction: Transaction, _: int, rank: int, length: int) -> bool:
+    return rank > transaction.now + length
+
+
+def _recover(transaction: Transaction, queue: QueueRow, crash_limit: int) -> int:
+    """Take lapsed leases back.
+
+    A cancel request outlives the lapse: the next holder learns of it, and the job ends by a settlement.
+    """
+    now = transaction.now
+    lapsed = transaction.all(statements.LAPSED, {"number": queue.number, "now": now, "step": STEP})
+    if lapsed:
+        entries = transaction.numbers(len(lapsed))
+        transaction.change_each(
+            statements.RECOVER,
+            [
+                (queue.line, _line(limit, crashes, crash_limit), entry, now, incarnation)
+                for (incarnation, limit, crashes), entry in zip(lapsed, entries, strict=True)
+            ],
+        )
+        queue.d_leased -= len(lapsed)
+        queue.d_ready += len(lapsed)
+    return len(lapsed)
+
+
+def _promote(transaction: Transaction, queue: QueueRow, crash_limit: int) -> int:
+    """Make due jobs ready."""
+    now = transaction.now
+    due = transaction.all(statements.DUE, {"line": queue.line, "now": now, "step": STEP})
+    if due:
+        entries = transaction.numbers(len(due))
+        transaction.change_each(
+            statements.PROMOTE,
+            [
+                (_line(limit, crashes, crash_limit), entry, now, incarnation)
+                for (incarnation, limit, crashes), entry in zip(due, entries, strict=True)
+            ],
+        )
+        queue.d_delayed -= len(due)
+        queue.d_ready += len(due)
+    return len(due)
+
+
+def _line(own_limit: int | None, crashes: int, default: int) -> int:
+    return SUSPECT if _suspect(own_limit, crashes, default) else READY
+
+
+def _suspect(own_limit: int | None, crashes: int, default: int) -> bool:
+    """Tell whether a job is one crash short of its limit. One that never crashed is no suspect, whatever its limit."""
+    return crashes >= 1 and crashes == (default if own_limit is None else own_limit) - 1
+
+
+def _take(transaction: Transaction, queue: QueueRow, claim: Claim, limit: int, *, suspects: bool) -> list[Lease]:
+    """Lease the first ready jobs, at most one suspect among them.
+
+    Who is a suspect may depend on who claims, by the crash limit that it gives to jobs without one. A ready job that
+    this claim must leave to others steps over to the line of the suspects; at most ``STEP`` do in one go, give or
+    take a window.
+    """
+    leases: list[Lease] = []
+    passed_over = 0
+    while True:
+        window = limit - len(leases)
+        choice = _choose(transaction, queue, claim, window, suspects=suspects)
+        leases += _lease(transaction, queue, claim, choice.leased)
+        transaction.change_each(statements.STEP_ASIDE, [(candidate.incarnation,) for candidate in choice.aside])
+        suspects = choice.suspects
+        passed_over += len(choice.aside)
+        if len(leases) == limit or not choice.aside or passed_over >= STEP:
+            return leases
+
+
+class Choice(NamedTuple):
+    """What becomes of the jobs at the head of the lines."""
+
+    leased: list[Candidate]
+    aside: list[Candidate]
+    suspects: bool
+    """Whether a suspect may still be leased."""
+
+
+def _choose(transaction: Transaction, queue: QueueRow, claim: Claim, window: int, *, suspects: bool) -> Choice:
+    ready = transaction.all(statements.FIRST, (queue.line, READY, window))
+    others = transaction.all(statements.FIRST, (queue.line, SUSPECT, window)) if suspects else []
+    apart = {row[INCARNATION] for row in others}
+    leased: list[Candidate] = []
+    aside: list[Candidate] = []
+    for candidate in map(Candidate._make, sorted([*ready, *others]) if others else ready):
+        if len(leased) == window:
+            break
+        suspect = _suspect(candidate.crash_limit, candidate.crashes, claim.crash_limit)
+        if suspects:
+            leased.append(candidate)
+            suspects = not suspect or _doom(candidate, claim.crash_limit, transaction.now) is not None
+        elif candidate.incarnation in apart:
+            continue
+        elif suspect:
+            aside.append(candidate)
+        else:
+            leased.append(candidate)
+    return Choice(leased, aside, suspects)
+
+
+def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequence[Candidate]) -> list[Lease]:
+    if not chosen:
+        return []
+    length = micros(claim.length)
+    deadline = transaction.now + length
+    token = new_token()
+    # A fence is never below the clock, so that it also rises when the file was replaced by an older copy.
+    queue.fence = max(queue.fence + 1, transaction.now)
+    transaction.change(statements.SET_FENCE, (queue.fence, queue.number))
+    transaction.change_each(
+        statements.LEASE,
+        [(queue.number, deadline, token, length, candidate.incarnation) for candidate in chosen],
+    )
+    queue.d_ready -= len(chosen)
+    queue.d_leased += len(chosen)
+    leases = []
+    for candidate in chosen:
+        doomed = _doom(candidate, claim.crash_limit, transaction.now)
+        leases.append(
+            Lease(
+                queue=queue.name,
+                id=candidate.id,
+                incarnation=candidate.incarnation,
+                token=token,
+                fence=queue.fence,
+                deliveries=candidate.deliveries + 1,
+                free=candidate.free,
+                crashes=candidate.crashes,
+                length=claim.length,
+                deadline=claim.sent + claim.length,
+                envelope=candidate.envelope,
+                doomed=doomed,
+                suspect=doomed is None and _suspect(candidate.crash_limit, candidate.crashes, claim.crash_limit),
+            )
+        )
+    return leases
+
+
+def _doom(candidate: Candidate, crash_limit: int, now: int) -> Doom | None:
+    """Tell why the job must not run any more, if it must not (P4)."""
+    if candidate.crashes >= (crash_limit if candidate.crash_limit is None else candidate.crash_limit):
+        return Doom.CRASHED
+    if candidate.expires is not None and candidate.expires <= now:
+        return Doom.EXPIRED
+    return Doom.DELIVERIES if candidate.deliveries >= MAX_DELIVERIES else None

@@ -1,0 +1,78 @@
+"""What operators do: cancel, clear, retry, forget. Guarded by state and incarnation, never by a lease."""
+
+from collections.abc import Sequence
+
+from tenure.drivers.sql.sqlite import statements
+from tenure.drivers.sql.sqlite.schema import DELAYED, FAILED, LEASED
+from tenure.drivers.sql.sqlite.transaction import Transaction
+from tenure.queue import Cancelled, FailedRecord
+
+
+def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Cancelled]:
+    """Remove what waits, request it of what runs."""
+    queue = transaction.find(name)
+    answers = []
+    for job_id in ids:
+        found = queue and transaction.one(statements.FIND_JOB, (queue.number, job_id))
+        if not queue or not found or found[1] == FAILED:
+            answers.append(Cancelled.NOT_FOUND)
+            continue
+        incarnation, state, shelf = found
+        if state == LEASED:
+            transaction.change(statements.REQUEST_CANCEL, (incarnation,))
+            answers.append(Cancelled.REQUESTED)
+        elif shelf == queue.line:
+            transaction.change(statements.REMOVE, (incarnation,))
+            queue.d_delayed -= state == DELAYED
+            queue.d_ready -= state != DELAYED
+            answers.append(Cancelled.REMOVED)
+        else:  # it waited in a line that was cleared
+            answers.append(Cancelled.NOT_FOUND)
+    return answers
+
+
+def clear(transaction: Transaction, name: str) -> int:
+    """Put all that waits out of reach in one step, and return its number; later calls sweep its rows."""
+    queue = transaction.find(name)
+    if queue is None:
+        return 0
+    number = queue.ready + queue.delayed
+    if number:
+        (line,) = transaction.numbers(1)
+        transaction.change(statements.ABANDON, (queue.number, queue.line))
+        transaction.change(statements.NEW_LINE, (line, queue.number))
+    return number
+
+
+def retry(transaction: Transaction, records: Sequence[FailedRecord]) -> list[bool]:
+    """Make each failed job a new ready one."""
+    incarnations = transaction.numbers(len(records))
+    answers = []
+    for record, incarnation in zip(records, incarnations, strict=True):
+        queue = transaction.find(record.queue)
+        if queue is None or not transaction.change(
+            statements.RETRY,
+            (incarnation, queue.line, transaction.now, record.incarnation, queue.number, record.id),
+        ):
+            answers.append(False)
+            continue
+        transaction.change(statements.DROP_FAILURE, (record.incarnation,))
+        queue.d_failed -= 1
+        queue.d_ready += 1
+        transaction.woken.add(queue.name)
+        answers.append(True)
+    return answers
+
+
+def forget(transaction: Transaction, records: Sequence[FailedRecord]) -> list[bool]:
+    """Remove each failed job."""
+    answers = []
+    for record in records:
+        queue = transaction.find(record.queue)
+        if queue is None or not transaction.change(statements.FORGET, (record.incarnation, queue.number, record.id)):
+            answers.append(False)
+            continue
+        transaction.change(statements.DROP_FAILURE, (record.incarnation,))
+        queue.d_failed -= 1
+        answers.append(True)
+    return answers

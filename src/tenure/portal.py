@@ -1,0 +1,151 @@
+"""Calls between the blocking world and the asynchronous one.
+
+``portal()`` is the one background event loop of the process: every ``_sync`` twin runs the same coroutine as its
+asynchronous original there, and waits for it. Its thread starts at first use; a forked child starts its own; at the
+exit of the process it closes what was opened on it.
+"""
+
+import asyncio
+import atexit
+import functools
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from tenure.errors import WrongContext
+
+T = TypeVar("T")
+
+logger = logging.getLogger("tenure.portal")
+
+EXIT_SECONDS: Final = 5.0
+"""How long the exit of the process waits for the loop to close what is open on it."""
+
+
+def loop_is_running() -> bool:
+    """Tell whether this thread runs an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def require_loop(method: str) -> None:
+    """Raise ``WrongContext`` when no event loop runs: nothing would ever await the coroutine."""
+    if not loop_is_running():
+        raise WrongContext(
+            f"{method}() was called where no event loop runs, so nothing would await it; "
+            f"call {method}_sync() in blocking code; nothing was sent"
+        )
+
+
+def refuse_loop(method: str) -> None:
+    """Raise ``WrongContext`` when an event loop runs: a blocking call would stop all that runs on it."""
+    if loop_is_running():
+        raise WrongContext(
+            f"{method}_sync() was called inside a running event loop and would block it; "
+            f"use 'await {method}()' there; nothing was sent"
+        )
+
+
+def blocking(method: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run what ``make`` returns on the background loop and return its result; raises ``WrongContext`` inside a loop."""
+    refuse_loop(method)
+    return portal().run(make)
+
+
+class Portal:
+    """An event loop in a thread of its own. Safe from many threads, and after ``fork``."""
+
+    def __init__(self) -> None:
+        self._closers: list[weakref.WeakMethod[Callable[[], Coroutine[Any, Any, None]]]] = []
+        self._inherited: list[asyncio.AbstractEventLoop] = []
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+        atexit.register(self.close)
+
+    def run(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run the coroutine that ``make`` returns, in the caller's context, and return its result.
+
+        An interrupted caller (Ctrl-C) cancels it.
+        """
+        future = self.start(make)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def start(self, make: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Start the coroutine that ``make`` returns, in the caller's context, and return its future."""
+        return asyncio.run_coroutine_threadsafe(make(), self._started())
+
+    def at_close(self, closer: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a bound method on the loop before it closes, unless its object is gone by then."""
+        self._closers = [known for known in self._closers if known() is not None]
+        self._closers.append(weakref.WeakMethod(closer))
+
+    def close(self) -> None:
+        """End the loop and its thread; idempotent. A later call starts another."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is None or thread is None:
+            return
+        try:
+            asyncio.run_coroutine_threadsafe(self._finish(), loop).result(EXIT_SECONDS)
+        except TimeoutError:
+            logger.warning("what is open on the background loop did not close in %g s", EXIT_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(EXIT_SECONDS)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                loop = self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=_serve, args=(loop,), name="tenure-portal", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    async def _finish(self) -> None:
+        for closer in [found for known in self._closers if (found := known()) is not None]:
+            try:
+                await closer()
+            except Exception as error:  # noqa: BLE001 - contained: the others must close too
+                logger.warning("closing at exit failed: %s", type(error).__name__)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.get_running_loop().shutdown_asyncgens()
+
+    def _forget(self) -> None:
+        # In a forked child: the thread does not exist here, the lock may have been held by another one, and the loop
+        # shares its selector with the parent's. So the loop is kept, untouched, and never used again.
+        if self._loop is not None:
+            self._inherited.append(self._loop)
+        self._lock = threading.Lock()
+        self._loop = self._thread = None
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+@functools.cache
+def portal() -> Portal:
+    """Return the process's portal."""
+    return Portal()

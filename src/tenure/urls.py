@@ -1,0 +1,207 @@
+"""Addresses of stores, read strictly: a URL that could mean two things is refused, and never quoted.
+
+A password with a reserved character in it must be percent-encoded. Raw, it would cut the URL in the wrong place, and
+what is left of it would name another host or another database.
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Literal, NoReturn
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from tenure.errors import ConfigurationError
+
+Driver = Literal["redis", "sqlite", "memory", "sync"]
+
+_REDIS: Final[Mapping[str, str]] = MappingProxyType(
+    {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
+)
+_KNOWN: Final = ("redis", "rediss", "unix", "sqlite", "memory", "sync")
+_LATER: Final = re.compile(r"(redis|rediss|valkey)\+(sentinel|cluster|streams)|(postgres(ql)?|mysql|mariadb)(\+\w+)?")
+_BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?", re.ASCII)
+_PARAMETER: Final = re.compile(r"(ssl_[a-z_]+|client_name|db)=[^=]*")
+_PORT: Final = 6379
+_DATABASES: Final = 2**31
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a store is. Its ``repr`` shows the driver alone."""
+
+    driver: Driver
+    url: str = ""
+    """For Redis: normalized, everything in it percent-encoded."""
+    path: str = ""
+    """For SQLite."""
+    host: str = ""
+
+    @property
+    def local(self) -> bool:
+        """Whether the store is certainly on this host."""
+        return self.driver != "redis" or self.host in {"", "localhost", "127.0.0.1", "::1"}
+
+    def __repr__(self) -> str:
+        return f"<{self.driver} address>"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("driver", self.driver)]
+
+
+def parse(url: str, key: str) -> Address:
+    """Return the address that a URL names, or raise ``ConfigurationError`` that names the key and not the URL."""
+    scheme, separator, rest = url.strip().partition("://")
+    scheme = scheme.lower()
+    if not separator:
+        _refuse(key, "is not a URL: it must be like redis://host:6379/0, sqlite:///file.db, memory:// or sync://")
+    if any(character.isspace() or not character.isprintable() for character in rest):
+        _refuse(key, "holds a space or a control character: percent-encode it")
+    if _BAD_PERCENT.search(rest):
+        _refuse(key, "holds a raw '%': write it as %25")
+    if scheme in {"memory", "sync"}:
+        if rest:
+            _refuse(key, f"{scheme}:// takes nothing after it")
+        return Address("memory" if scheme == "memory" else "sync")
+    if scheme == "sqlite":
+        return _sqlite(rest, key)
+    if scheme == "unix":
+        return _unix(rest, key)
+    if scheme in _REDIS:
+        return _redis(_REDIS[scheme], rest, key)
+    if _LATER.fullmatch(scheme):
+        raise ConfigurationError(key, f"{scheme}:// is not available in this version of tenure")
+    raise ConfigurationError(key, f"has a scheme that tenure does not know; it knows {', '.join(_KNOWN)}")
+
+
+def redis_address(*, host: str, port: int, db: int, username: str, password: str, tls: bool, host_key: str) -> Address:
+    """Return the address of a Redis of which everything is given apart; a bare IPv6 host is right here."""
+    return _assembled("rediss" if tls else "redis", _host(host, host_key), port, db, username, password, "")
+
+
+def _redis(scheme: str, rest: str, key: str) -> Address:
+    authority, path, query = _split(rest, key)
+    userinfo, at, hostport = authority.rpartition("@")
+    if "@" in path or "@" in query:
+        _refuse(key, "has an '@' behind the host: percent-encode '/', '?' and '@' in the password")
+    username, password = _credentials(userinfo, key)
+    host, port = _host_and_port(hostport, key) if hostport or at else ("localhost", _PORT)
+    return _assembled(scheme, host, port, _database(path, query, key), username, password, query)
+
+
+def _unix(rest: str, key: str) -> Address:
+    authority, path, query = _split(rest, key)
+    if authority and not authority.endswith("@"):
+        _refuse(key, "must be unix:///path/to/the.socket, with three slashes")
+    username, password = _credentials(authority[:-1], key)
+    if not path.strip("/"):
+        _refuse(key, "names no socket")
+    database = _database("", query, key)
+    credentials = _quoted(username, password)
+    return Address("redis", url=f"unix://{credentials}{path}?{_parameters(query, database)}")
+
+
+def _sqlite(rest: str, key: str) -> Address:
+    if not rest.startswith("/"):
+        _refuse(key, "must be sqlite:///file.db, or sqlite:////absolute/file.db")
+    if "?" in rest or "#" in rest:
+        _refuse(key, "takes no parameters: percent-encode '?' and '#' in the file's name")
+    path = _unquoted(rest[1:], key)
+    if not path or path.endswith("/") or "\0" in path:
+        _refuse(key, "names no file")
+    if path == ":memory:":
+        _refuse(key, "cannot be in memory, which no other process sees; memory:// is for tests")
+    return Address("sqlite", path=path)
+
+
+def _split(rest: str, key: str) -> tuple[str, str, str]:
+    if "#" in rest:
+        _refuse(key, "holds a raw '#': write it as %23")
+    before, _, query = rest.partition("?")
+    authority, slash, path = before.partition("/")
+    if query and not all(_PARAMETER.fullmatch(part) for part in query.split("&")):
+        _refuse(key, "has parameters that tenure does not know, or a raw '?' (write it as %3F)")
+    if authority.count("@") > 1:
+        _refuse(key, "holds a raw '@' in its user or password: write it as %40")
+    return authority, slash + path, query
+
+
+def _credentials(userinfo: str, key: str) -> tuple[str, str]:
+    username, _, password = userinfo.partition(":")
+    return _unquoted(username, key), _unquoted(password, key)
+
+
+def _host_and_port(hostport: str, key: str) -> tuple[str, int]:
+    if hostport.startswith("["):
+        inside, closed, after = hostport[1:].partition("]")
+        if not closed or (after and not after.startswith(":")):
+            _refuse(key, "has a broken IPv6 address")
+        return _ipv6(inside, key), _port(after[1:], key) if after else _PORT
+    if hostport.count(":") > 1:
+        _refuse(key, "has several ':' in its host: an IPv6 address needs brackets, a ':' in a user must be %3A")
+    host, colon, port = hostport.partition(":")
+    return _host(host, key), _port(port, key) if colon else _PORT
+
+
+def _host(host: str, key: str) -> str:
+    if ":" in host:
+        return _ipv6(host, key)
+    if not _HOST.fullmatch(host):
+        _refuse(key, "has no host, or one with characters that no host has")
+    return host
+
+
+def _ipv6(text: str, key: str) -> str:
+    try:
+        return str(ipaddress.IPv6Address(text))
+    except ValueError:
+        _refuse(key, "has a host that is neither a name nor an address")
+
+
+def _port(text: str, key: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:6]) < 65536:
+        _refuse(key, "has a port that is not a number from 1 to 65535")
+    return int(text)
+
+
+def _database(path: str, query: str, key: str) -> int:
+    asked = [part[3:] for part in query.split("&") if part.startswith("db=")]
+    if path.strip("/"):
+        asked.append(path.strip("/"))
+    for text in asked:
+        if not text.isascii() or not text.isdigit() or int(text[:11]) >= _DATABASES:
+            _refuse(key, "has a database that is not a number")
+    if len({int(text) for text in asked}) > 1:
+        _refuse(key, "names two databases")
+    return int(asked[0]) if asked else 0
+
+
+def _assembled(scheme: str, host: str, port: int, db: int, username: str, password: str, query: str) -> Address:
+    shown_host = f"[{host}]" if ":" in host else host
+    parameters = _parameters(query, None)
+    url = f"{scheme}://{_quoted(username, password)}{shown_host}:{port}/{db}{parameters and '?' + parameters}"
+    return Address("redis", url=url, host=host)
+
+
+def _parameters(query: str, db: int | None) -> str:
+    kept = [part for part in query.split("&") if part and not part.startswith("db=")]
+    return "&".join([*kept, *([] if db is None else [f"db={db}"])])
+
+
+def _quoted(username: str, password: str) -> str:
+    if not username and not password:
+        return ""
+    return f"{quote(username, safe='')}{password and ':' + quote(password, safe='')}@"
+
+
+def _unquoted(text: str, key: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        _refuse(key, "holds percent-encoded bytes that are not UTF-8")
+
+
+def _refuse(key: str, problem: str) -> NoReturn:
+    raise ConfigurationError(key, problem)

@@ -1,0 +1,149 @@
+"""The claim loop: asks the store for as many jobs as there is room for, and hands them on.
+
+It claims while the previous jobs run. A claim that waits is cancelled politely when the worker stops; what a claim
+brings after that is given back free of charge.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tenure.errors import StoreError
+from tenure.queue import Claimed, Lease, Queue
+from tenure.worker.held import Held, HeldLeases
+from tenure.worker.limits import Limits
+from tenure.worker.line import Line
+from tenure.worker.options import ExitReason
+from tenure.worker.outage import Outage, pause
+
+
+class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What is claimed, and for how long."""
+
+    queues: Sequence[str]
+    lease: float
+    wait: float
+    crash_limit: int
+
+
+class Claims:
+    """Claims for one worker until it is stopped or a limit is reached."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        terms: ClaimTerms,
+        *,
+        line: Line,
+        leases: HeldLeases,
+        limits: Limits,
+        give_back: Callable[[Held], None],
+        batch: Callable[[], None],
+    ) -> None:
+        self._queue = queue
+        self._terms = terms
+        self._line = line
+        self._leases = leases
+        self._limits = limits
+        self._give_back = give_back
+        self._batch = batch
+        self._outage = Outage("claiming jobs")
+        self._stopped = asyncio.Event()
+        self._resumed = asyncio.Event()
+        self._resumed.set()
+        self._call: asyncio.Task[Claimed] | None = None
+        self.calls = 0
+        """Claims that were answered, or failed as claims may; the watchdog looks whether they go on."""
+        self.ready = False
+        """Whether the last claim that was due succeeded."""
+
+    async def run(self) -> ExitReason | None:
+        """Claim until a limit is reached, and return its exit reason; None when stopped."""
+        while not self._stopped.is_set():
+            if not self._resumed.is_set():
+                await self._resumed.wait()
+                continue
+            room = self._limits.allowed(await self._line.wait_for_room())
+            if room <= 0 or self._stopped.is_set() or not self._resumed.is_set():
+                continue
+            # Asked before the claim is sent: a job that still ran then may have pushed another since.
+            idle = len(self._leases) == 0
+            claimed = await self._claim(room, idle=idle)
+            if claimed is None:
+                continue
+            self._take(claimed)
+            if self._stopped.is_set():
+                break
+            reason = self._limits.after_claim(len(claimed.leases), idle=idle)
+            if reason is not None:
+                return reason
+        return None
+
+    def stop(self) -> None:
+        """Claim no more; a claim that waits is cancelled, and the store keeps or gets back what it would bring."""
+        self._stopped.set()
+        self._resumed.set()
+        self._line.close()
+        if self._call is not None:
+            self._call.cancel()
+
+    def quiet(self) -> None:
+        """Claim no more for now."""
+        self._resumed.clear()
+        if self._call is not None:
+            self._call.cancel()
+
+    @property
+    def waits_rightly(self) -> bool:
+        """Whether no claim is due: no room, quiet, stopped, or a store that does not answer."""
+        return self._line.room() <= 0 or not self._resumed.is_set() or self._stopped.is_set() or self._outage.going_on
+
+    async def _claim(self, room: int, *, idle: bool) -> Claimed | None:
+        terms = self._terms
+        self._call = asyncio.get_running_loop().create_task(
+            self._queue.claim(
+                terms.queues,
+                limit=room,
+                lease=terms.lease,
+                wait=self._limits.wait(terms.wait, idle=idle),
+                crash_limit=terms.crash_limit,
+                suspects=not self._leases.suspect,
+            )
+        )
+        try:
+            claimed = await self._call
+        except asyncio.CancelledError:
+            if not self._call.cancelled() or not (self._stopped.is_set() or not self._resumed.is_set()):
+                raise  # it is this loop that is being cancelled, not its call
+            return None
+        except StoreError as error:
+            self.ready = False
+            delay = self._outage.failed(error)
+            self.calls += 1
+            await pause(delay, self._stopped)
+            return None
+        finally:
+            self._call = None
+        self._outage.succeeded()
+        self.ready = True
+        self.calls += 1
+        return claimed
+
+    def _take(self, claimed: Claimed) -> None:
+        if not claimed.leases:
+            return
+        self._batch()
+        now = time.monotonic()
+        for lease in claimed.leases:
+            held = self._hold(lease, now)
+            if self._stopped.is_set() or not self._resumed.is_set():
+                self._give_back(held)
+            else:
+                self._line.offer(held)
+
+    def _hold(self, lease: Lease, now: float) -> Held:
+        held = Held(lease, now)
+        self._leases.add(held)
+        return held

@@ -1,0 +1,63 @@
+"""How a worker ends: it finishes what runs, gives the rest back, and lets the outcomes reach the store."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from tenure.worker.line import Line
+from tenure.worker.options import DRAIN_GRACE
+from tenure.worker.orders import Orders
+from tenure.worker.settler import Settler
+
+logger = logging.getLogger("tenure.worker")
+
+LAST_SETTLE: Final = 5.0
+"""Seconds that the last outcomes have to reach the store."""
+AT_ONCE_GRACE: Final = 0.1
+
+
+class Ending:
+    """Ends one worker whose claim loop has stopped."""
+
+    def __init__(
+        self,
+        line: Line,
+        orders: Orders,
+        settler: Settler,
+        *,
+        stopping: asyncio.Event,
+        at_once: asyncio.Event,
+        drain: float,
+    ) -> None:
+        self._line = line
+        self._orders = orders
+        self._settler = settler
+        self._stopping = stopping
+        self._at_once = at_once
+        self._drain = drain
+
+    async def run(self) -> None:
+        """Return when nothing runs and nothing is left to settle, or the times for that are over."""
+        self._orders.give_back_waiting()
+        # After a limit, running jobs have all their time; a signal, then or later, leaves them the drain time.
+        await _first(self._line.empty(), self._stopping.wait())
+        if self._line.running:
+            logger.info("draining: %d jobs run, for %g s at most", self._line.running, self._drain)
+            await _first(self._line.empty(), self._at_once.wait(), seconds=self._drain)
+        if self._line.running:
+            grace = AT_ONCE_GRACE if self._at_once.is_set() else DRAIN_GRACE
+            logger.warning("%d jobs still run: they are stopped and given back", self._line.running)
+            self._orders.stop_running(grace)
+            await _first(self._line.empty(), seconds=grace + 1.0)
+        await self._settler.drained(LAST_SETTLE)
+
+
+async def _first(*waits: Coroutine[Any, Any, Any], seconds: float | None = None) -> None:
+    """Return when one of them has, or the time is over."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

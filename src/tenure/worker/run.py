@@ -1,0 +1,88 @@
+"""A worker as a process: an event loop of its own, signals, and an end that nothing can hold up."""
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import threading
+from collections.abc import Callable
+
+from tenure.app import Tenure
+from tenure.worker.options import ExitReason, WorkerOptions
+from tenure.worker.signals import SignalActions, handled
+from tenure.worker.worker import Worker
+
+logger = logging.getLogger("tenure.worker")
+
+LAST_SECONDS = 2.0
+"""Seconds that tasks which were left behind have to end in."""
+
+
+def run_worker(app: Tenure, options: WorkerOptions | None = None) -> ExitReason:
+    """Run one worker in a new event loop until it ends, and return why. Blocking; closes the application.
+
+    uvloop is used where it is installed. In the main thread signals are handled and restored afterwards.
+    """
+    worker = Worker(app, options)
+    loop = _loop_factory()()
+    try:
+        asyncio.set_event_loop(loop)
+        with contextlib.ExitStack() as stack:
+            if threading.current_thread() is threading.main_thread():
+                actions = SignalActions(stop=worker.stop, quiet=worker.quiet, dump=worker.dump)
+                stack.enter_context(handled(loop, actions))
+            return _run_through(loop, loop.create_task(_closing(app, worker)))
+    finally:
+        try:
+            loop.run_until_complete(_leave_nothing_behind())
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+
+def _run_through(loop: asyncio.AbstractEventLoop, main: asyncio.Task[ExitReason]) -> ExitReason:
+    """Run the worker to its end.
+
+    ``SystemExit`` in an attempt is its failure. In a task or callback that a handler left behind, asyncio lets it out
+    of the loop, and one job would end all others with it.
+    """
+    while True:
+        try:
+            return loop.run_until_complete(main)
+        except (SystemExit, KeyboardInterrupt) as error:
+            if main.done():
+                raise
+            logger.warning("%s was raised outside of any attempt, by what a handler left behind", type(error).__name__)
+
+
+async def _closing(app: Tenure, worker: Worker) -> ExitReason:
+    try:
+        return await worker.run()
+    finally:
+        await app.aclose()
+
+
+async def _leave_nothing_behind() -> None:
+    """Cancel what is left, abandoned handlers, and do not wait for those that ignore it.
+
+    ``asyncio.run`` would wait for ever.
+    """
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        _, still = await asyncio.wait(left, timeout=LAST_SECONDS)
+        if still:
+            logger.warning("%d abandoned handlers still run; the process ends without them", len(still))
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LAST_SECONDS):
+            await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        uvloop = importlib.import_module("uvloop")
+    except ImportError:
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

@@ -1,0 +1,139 @@
+"""What is looked at each second: leases that lapsed, leases that wait too long, and whether the worker still works.
+
+A worker that is alive and deaf is worse than a dead one, which its supervisor replaces. So a claim loop that should
+progress and does not ends the process with an error, and a handler that blocks the event loop is named in the log.
+"""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+from tenure.worker.claims import Claims
+from tenure.worker.failures import stack_of
+from tenure.worker.held import Held, HeldLeases, Stage, Stop
+from tenure.worker.line import LONGEST_WAIT, Line
+
+logger = logging.getLogger("tenure.worker")
+
+TICK: Final = 1.0
+STALLED_TICKS: Final = 120
+"""Ticks without a claim that was due, after which the worker ends. Ticks, not seconds: a handler that blocks the event
+loop stops the ticks as well, and is no defect of the claim loop."""
+BLOCKED_SECONDS: Final = 3.0
+
+
+class Stalled(Exception):
+    """The claim loop has made no progress although a claim was due."""
+
+
+class Heartbeat:
+    """Whether the event loop turns. Beats in the loop, is looked at from the keeper's thread."""
+
+    def __init__(self) -> None:
+        self._beat = time.monotonic()
+        self._looked = self._beat
+        self._told = False
+        self._thread = threading.get_ident()
+
+    def beat(self) -> None:
+        """Note that the loop turns."""
+        if self._told:
+            logger.warning("the event loop turns again")
+            self._told = False
+        self._beat = time.monotonic()
+
+    def look(self) -> None:
+        """Say once, and where, when the loop has not turned for some seconds."""
+        now = time.monotonic()
+        since_look, self._looked = now - self._looked, now
+        blocked = now - self._beat
+        # Not looked for as long: the whole process stood still, and no handler is to blame.
+        if self._told or blocked < TICK + BLOCKED_SECONDS or since_look > BLOCKED_SECONDS:
+            return
+        self._told = True
+        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - its documented name
+        where = stack_of(traceback.extract_stack(frame)) if frame is not None else "unknown"
+        logger.warning("a handler has blocked the event loop for %.0f s; leases are kept; at %s", blocked, where)
+
+
+class Watch:
+    """The ticking loop."""
+
+    def __init__(
+        self,
+        leases: HeldLeases,
+        line: Line,
+        claims: Claims,
+        heartbeat: Heartbeat,
+        *,
+        lease: float,
+        told: Callable[[Held, Stop], None],
+        give_back: Callable[[Held], None],
+    ) -> None:
+        self._leases = leases
+        self._line = line
+        self._claims = claims
+        self._heartbeat = heartbeat
+        self._interval = min(TICK, lease / 6)
+        self._told = told
+        self._give_back = give_back
+        self._calls = 0
+        self._stalled = 0.0
+
+    async def run(self) -> None:
+        """Tick until cancelled; raises ``Stalled``."""
+        while True:
+            await asyncio.sleep(self._interval)
+            self._heartbeat.beat()
+            self._lapsed()
+            for held in self._line.give_up(LONGEST_WAIT):
+                self._give_back(held)
+            self._progress()
+
+    def _lapsed(self) -> None:
+        now = time.monotonic()
+        for held in self._leases.snapshot():
+            if held.deadline < now and held.stage <= Stage.RUNNING and held.stop is None:
+                self._told(held, Stop.LAPSED)
+
+    def _progress(self) -> None:
+        if self._claims.calls != self._calls or self._claims.waits_rightly:
+            self._calls = self._claims.calls
+            self._stalled = 0.0
+            return
+        self._stalled += self._interval
+        if self._stalled > STALLED_TICKS * TICK:
+            raise Stalled(f"no claim was answered for {self._stalled:.0f} s although one was due")
+
+
+def dump_stacks(leases: HeldLeases) -> None:
+    """Write the stacks of all running jobs and of all threads to the log: places in code, no values."""
+    for held in leases.snapshot():
+        task = held.task
+        if held.stage is not Stage.RUNNING or task is None:
+            continue
+        seconds = time.monotonic() - held.since
+        logger.warning(
+            "job %s (%s) has run for %.1f s; awaiting at %s", held.lease.id, held.name, seconds, _awaiting(task)
+        )
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - its documented name
+        where = stack_of(traceback.extract_stack(frame))
+        logger.warning("thread %s is at %s", names.get(ident, ident), where)
+
+
+def _awaiting(task: asyncio.Task[None]) -> str:
+    """Follow a task through what it awaits; ``Task.get_stack`` ends at the first coroutine."""
+    places: list[str] = []
+    inner: object = task.get_coro()
+    while inner is not None and len(places) < 12:
+        frame = getattr(inner, "cr_frame", None) or getattr(inner, "gi_frame", None) or getattr(inner, "ag_frame", None)
+        if frame is not None:
+            places.append(f"{frame.f_code.co_name} ({frame.f_code.co_filename}:{frame.f_lineno})")
+        inner = getattr(inner, "cr_await", None) or getattr(inner, "gi_yieldfrom", None)
+    return " > ".join(places) or "its end"

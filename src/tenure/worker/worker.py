@@ -1,0 +1,221 @@
+"""The worker: puts its parts together, runs them, and ends them in order.
+
+::
+
+    claims ──leases──▶ line ──a slot──▶ attempts ──outcomes──▶ settler ──▶ the store
+       ▲                 │                  ▲
+       └──room───────────┘     keeper, watch┴─lost, lapsed, cancelled
+
+Each part is a file. All of them but the keeper's thread and the handlers' threads run in one event loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from tenure.app import Tenure
+from tenure.errors import WrongContext
+from tenure.queue import DEFAULT_CRASH_LIMIT
+from tenure.registry import DEFAULT_QUEUE
+from tenure.retry import Backoff, fixed
+from tenure.worker.attempt import Attempts, Surroundings
+from tenure.worker.claims import Claims, ClaimTerms
+from tenure.worker.ending import LAST_SETTLE, Ending
+from tenure.worker.executors import Threads
+from tenure.worker.held import HeldLeases
+from tenure.worker.keeper import KeeperThread
+from tenure.worker.limits import Limits
+from tenure.worker.line import Line
+from tenure.worker.opening import Opening
+from tenure.worker.options import ExitReason, WorkerOptions
+from tenure.worker.orders import Orders
+from tenure.worker.reports import Reports
+from tenure.worker.scope import Scopes
+from tenure.worker.settler import Settler
+from tenure.worker.watch import Heartbeat, Watch, dump_stacks
+
+T = TypeVar("T")
+DEFAULT_SLEEP: Final = 1.0
+
+logger = logging.getLogger("tenure.worker")
+
+
+class Worker:
+    """One worker: claims jobs of an application's queues, runs them and settles them, until it is stopped."""
+
+    def __init__(self, app: Tenure, options: WorkerOptions | None = None) -> None:
+        self._app = app
+        self._options = options or WorkerOptions()
+        self._leases = HeldLeases()
+        self._reports = Reports(app.events)
+        self._reason: ExitReason | None = None
+        self._stopping = asyncio.Event()
+        self._at_once = asyncio.Event()
+        self._started = False
+        self._claims: Claims | None = None
+
+    async def run(self) -> ExitReason:
+        """Work until a limit is reached or ``stop`` is called, and return why it ended. Once per worker.
+
+        Raises what the application's lifespan raises when it begins, and ``ConfigurationError`` for services that jobs
+        ask for and nobody registered. A store that cannot be reached is waited for.
+        """
+        if self._started:
+            raise WrongContext("a worker runs once: make another one")
+        self._started = True
+        async with self._app.lifespan():
+            return await self._live()
+
+    def stop(self, reason: ExitReason = ExitReason.SHUTDOWN) -> None:
+        """Claim no more, finish what runs within the drain time, give back the rest; called again: at once."""
+        if self._stopping.is_set():
+            self._at_once.set()
+        self._reason = self._reason or reason
+        self._stopping.set()
+        if self._claims is not None:
+            self._claims.stop()
+
+    def quiet(self) -> None:
+        """Claim no more, and go on with what runs."""
+        logger.info("quiet: no more jobs are claimed")
+        if self._claims is not None:
+            self._claims.quiet()
+
+    def dump(self) -> None:
+        """Write the stacks of all running jobs to the log. Safe from any thread."""
+        dump_stacks(self._leases)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the last claim that was due succeeded."""
+        return self._claims is not None and self._claims.ready
+
+    # ----------------------------------------------------------------------------------------------------- its parts
+
+    async def _live(self) -> ExitReason:
+        app, options, leases, reports = self._app, self._options, self._leases, self._reports
+        queue = app.queue(options.connection)
+        settings = app.settings.connection(options.connection)
+        lease = options.lease or float(settings.visibility_timeout)
+        scopes = Scopes(app.services)
+        scopes.check(app.registry)
+        threads = Threads(options.concurrency)
+        heartbeat = Heartbeat()
+        line = Line(options.concurrency, leases)
+        settler = Settler(queue, leases, reports, line.settled)
+        attempts = Attempts(
+            Surroundings(
+                opening=self._opening(settings.retry_base_delay),
+                scopes=scopes,
+                threads=threads,
+                middleware=tuple(app.middleware),
+                leases=leases,
+                reports=reports,
+                settle=settler.put,
+                freed=line.freed,
+                broke=self._broke,
+                grace=options.cancel_grace,
+            )
+        )
+        line.feeds(attempts.start)
+        orders = Orders(leases, line, attempts, settler)
+        keeper = KeeperThread(
+            queue.keeper,
+            leases,
+            lease,
+            told=orders.told,
+            failed=reports.renewal_failed,
+            broke=self._broke,
+            tick=heartbeat.look,
+        )
+        wait = options.sleep or settings.poll_timeout or DEFAULT_SLEEP
+        crash_limit = options.tries or DEFAULT_CRASH_LIMIT
+        queues = options.queues or tuple(sorted({*app.registry.queues(), DEFAULT_QUEUE}))
+        claims = Claims(
+            queue,
+            ClaimTerms(queues=queues, lease=lease, wait=wait, crash_limit=crash_limit),
+            line=line,
+            leases=leases,
+            limits=Limits(options),
+            give_back=orders.give_back,
+            batch=attempts.look_for_observers,
+        )
+        watch = Watch(leases, line, claims, heartbeat, lease=lease, told=orders.told, give_back=orders.give_back)
+        ending = Ending(
+            line, orders, settler, stopping=self._stopping, at_once=self._at_once, drain=options.drain_timeout
+        )
+        reports.worker_started(queues, options.concurrency, lease)
+        keeper.start()
+        try:
+            await self._run_loops(claims, settler, watch, ending)
+        finally:
+            await keeper.stop(LAST_SETTLE)
+            threads.close()
+        reason = self._reason or ExitReason.SHUTDOWN
+        reports.worker_stopped(reason.value, line.finished)
+        return reason
+
+    async def _run_loops(self, claims: Claims, settler: Settler, watch: Watch, ending: Ending) -> None:
+        self._claims = claims
+        if self._stopping.is_set():
+            claims.stop()
+        timer = None
+        if self._options.max_time is not None:
+            timer = asyncio.get_running_loop().call_later(self._options.max_time, self._limit, ExitReason.MAX_TIME)
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(self._guarded(settler.run()))
+            watching = loops.create_task(self._guarded(watch.run()))
+            try:
+                self._limit(await self._guarded(claims.run()))
+            except asyncio.CancelledError:
+                self._at_once.set()
+                self._stopping.set()
+                raise
+            finally:
+                if timer is not None:
+                    timer.cancel()
+                claims.stop()
+                await ending.run()
+                settler.stop()
+                watching.cancel()
+        if settler.open:
+            self._reports.unsettled(settler.open)
+
+    def _opening(self, base: float | None) -> Opening:
+        options = self._options
+        if options.backoff is not None:
+            backoff = fixed(options.backoff)
+        else:
+            backoff = Backoff() if base is None else Backoff(base=base)
+        return Opening(
+            self._app.registry,
+            tries=options.tries,
+            timeout=options.timeout,
+            backoff=backoff,
+            unknown_limit=options.unknown_limit,
+        )
+
+    # ------------------------------------------------------------------------------------------------------- its end
+
+    def _limit(self, reason: ExitReason | None) -> None:
+        """Claim no more, and let what runs end in its own time."""
+        self._reason = self._reason or reason
+        if reason is not None and self._claims is not None:
+            self._claims.stop()
+
+    async def _guarded(self, loop: Coroutine[Any, Any, T]) -> T | None:
+        try:
+            return await loop
+        except Exception as defect:  # noqa: BLE001 - rule 7: a loop that dies ends the process
+            self._broke(defect)
+            return None
+
+    def _broke(self, defect: BaseException) -> None:
+        """End because of a defect: nothing is lost, but nothing can be relied on either."""
+        logger.critical("the worker ends because of a defect", exc_info=defect)
+        self._reason = ExitReason.ERROR
+        self._at_once.set()
+        self._stopping.set()
+        if self._claims is not None:
+            self._claims.stop()

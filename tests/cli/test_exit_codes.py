@@ -1,0 +1,177 @@
+"""Every way to end has its exit code and, unless it is 0, one clear line; never a traceback of tenure's."""
+
+import signal
+import socket
+import sys
+
+import pytest
+
+CANARY = "hunter2-canary"
+
+
+def one_line(done) -> str:
+    """Return the one line that a failing command said."""
+    assert "Traceback" not in done.stderr, done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert done.stdout == ""
+    assert lines[0].startswith("tenure")
+    return lines[0]
+
+
+def test_done_is_0(tenure):
+    assert tenure("status").returncode == 0
+    assert tenure("--version").stdout.startswith("tenure ")
+
+
+def test_failed_is_1(tenure):
+    done = tenure("forget", "no-such-job")
+    assert done.returncode == 1
+    assert "no-such-job" in one_line(done)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["worker", "shop:app", "--concurency", "5"], "--concurrency"),
+        (["wroker"], "wroker"),
+        (["worker", "shop:app", "-c", "0"], "--concurrency"),
+        (["worker", "shop:app", "--lease", "nan"], "--lease"),
+        (["worker", "shop:app", "--lease", "0"], "--lease"),
+        (["worker", "shop:app", "--timeout", "-1"], "--timeout"),
+        (["worker", "shop:app", "--max-time", "1e400"], "--max-time"),
+        (["worker", "shop:app", "-q", "a}:{b"], "queue name"),
+        (["worker", "shop:app", "-q", "high,,low"], "queue name"),
+        (["worker", "shop:app", "--log-level", "loud"], "--log-level"),
+        (["worker", "shop", "--once"], "module:attribute"),
+        (["worker", "shop.py:app", "--once"], "not of the form"),
+        (["worker", "../shop:app", "--once"], "not of the form"),
+        (["worker"], "no application is named"),
+        (["retry"], "--all"),
+        (["retry", "an-id", "--all"], "--all"),
+        (["retry", "--all"], "--force"),
+        (["retry", "not an id"], "job id"),
+        (["forget"], "ID"),
+        (["status", "--url", "gopher://store"], "Tenure(url)"),
+        (["status", "--namespace", "a b"], "--namespace"),
+        (["status", "--connection", "reports"], "TENURE_REPORTS_URL"),
+        (["status", "--url", "memory://"], "memory"),
+        (["completion", "tcsh"], "tcsh"),
+        (["failed", "show"], "ID"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_usage_and_configuration_are_2(tenure, arguments, says):
+    done = tenure(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert says in one_line(done)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("TENURE_URL", f"redis://:{CANARY}#@localhost"),
+        ("TENURE_URL", f"nothing-{CANARY}"),
+        ("QUEUE_VISIBILITY_TIMEOUT_SECONDS", f"-{CANARY}"),
+        ("QUEUE_NAMESPACE", f"{CANARY} "),
+        ("TENURE_LIMIT", "many"),
+    ],
+)
+def test_a_bad_value_in_the_environment_is_2_and_names_its_key(tenure, key, value):
+    done = tenure("failed", env={key: value})
+    if key == "QUEUE_NAMESPACE":  # surrounding blanks are no mistake
+        assert done.returncode == 0
+        return
+    assert done.returncode == 2
+    line = one_line(done)
+    assert key in line
+    assert CANARY not in line
+
+
+def test_no_arguments_show_the_help_and_are_2(tenure):
+    done = tenure()
+    assert done.returncode == 2
+    assert "Commands:" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("nowhere:app", "no module 'nowhere'"),
+        ("shop.deeper:app", "no module"),
+        ("shop:missing", "it has app"),
+        ("shop:other", "is not a Tenure application but a str"),
+        ("shop:app.registry", "Registry"),
+    ],
+)
+def test_an_application_that_cannot_be_found_is_3(tenure, target, says):
+    done = tenure("worker", target, "--once")
+    assert done.returncode == 3
+    assert says in one_line(done)
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("def broken(:\n    pass\n", "SyntaxError"),
+        ("import no_such_library\n", "ModuleNotFoundError"),
+        ("raise SystemExit(0)\n", "SystemExit"),
+        ("def f():\n    return 1 / 0\n\nf()\n", "ZeroDivisionError"),
+        ("from tenure import Tenure\napp = Tenure()\n@app.job(queue='a b')\ndef f(): ...\n", "InvalidOption"),
+    ],
+)
+def test_an_application_that_raises_shows_its_own_traceback_and_is_3(tenure, code, says):
+    tenure.write("broken.py", code)
+    done = tenure("worker", "broken:app", "--once")
+    assert done.returncode == 3
+    *traceback, line = done.stderr.strip().splitlines()
+    assert line == f"tenure: the argument APP: 'broken' raised {says} while it was imported"
+    shown = "\n".join(traceback)
+    assert says in shown
+    assert "broken.py" in shown or says == "SystemExit"
+    for ours in ("tenure/cli", "importlib", "click"):
+        assert ours not in shown
+    if says == "InvalidOption":
+        assert "src/tenure" not in shown
+
+
+def test_an_unreachable_store_is_4(tenure):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: refused at once
+        url = f"redis://user:{CANARY}@127.0.0.1:{taken.getsockname()[1]}/0"
+        for arguments in (
+            ["status"],
+            ["failed"],
+            ["retry", "--all", "--force"],
+            ["push", "greet", '["a"]', "--app", "shop:app"],
+        ):
+            done = tenure(*arguments, env={"TENURE_URL": url})
+            assert done.returncode == 4, done.stderr
+            assert CANARY not in one_line(done)
+
+
+def test_a_closed_pipe_is_no_traceback(tenure):
+    done = tenure.shell(f"{sys.executable} -m tenure status --json | true")
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_an_interrupted_command_is_130(tenure):
+    with tenure.begin("demo", "--limit", "400") as child:
+        child.wait_for_output("plain loop", 20)
+        child.signal(signal.SIGINT)
+        assert child.wait(20) == 130
+        assert "Traceback" not in child.output
+        assert child.output.strip().splitlines()[-1] == "tenure: interrupted"
+
+
+def test_an_option_from_the_environment_is_taken(tenure):
+    done = tenure("failed", env={"TENURE_JSON": "1"})
+    assert done.stdout.strip() == '{"failed": []}'
+
+
+def test_no_environment_variable_confirms(tenure):
+    done = tenure("retry", "--all", env={"TENURE_FORCE": "1", "TENURE_RETRY_FORCE": "1"})
+    assert done.returncode == 2
+    assert "--force" in one_line(done)

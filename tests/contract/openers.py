@@ -1,0 +1,18 @@
+"""How this process, and each contending one, opens the stores that are tested here.
+
+A contending process imports the driver that it needs and no other.
+"""
+
+from tenure.queue import Queue
+
+
+def sqlite(path: str, namespace: str) -> Queue:
+    from tenure.drivers.sql import SqliteQueue  # noqa: PLC0415
+
+    return SqliteQueue(path, namespace=namespace)
+
+
+def redis(url: str, namespace: str) -> Queue:
+    from tenure.drivers.redis import RedisQueue  # noqa: PLC0415
+
+    return RedisQueue.from_url(url, namespace=namespace)

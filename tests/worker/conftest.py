@@ -1,0 +1,41 @@
+"""Applications on each kind of store, for tests of a real worker."""
+
+import pathlib
+from collections.abc import AsyncIterator
+
+import pytest
+import redis.asyncio
+
+from tenure import Tenure
+from tests.support.servers import Server
+
+
+@pytest.fixture(params=["memory", "sqlite", "valkey"])
+async def app(request: pytest.FixtureRequest, tmp_path: pathlib.Path, namespace: str) -> AsyncIterator[Tenure]:
+    """An application without jobs, on a store of its own."""
+    server: Server | None = None
+    if request.param == "valkey":
+        server = request.getfixturevalue("valkey")
+        url = server.url
+    else:
+        url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'jobs.db'}"
+    made = Tenure(url, namespace=namespace)
+    yield made
+    await made.aclose()
+    if server is not None:
+        await forget(server, namespace)
+
+
+@pytest.fixture
+async def quick(namespace: str) -> AsyncIterator[Tenure]:
+    """The same in memory only, for what does not depend on the store."""
+    made = Tenure("memory://", namespace=namespace)
+    yield made
+    await made.aclose()
+
+
+async def forget(server: Server, namespace: str) -> None:
+    """Remove a test's keys from a server that others use too."""
+    async with redis.asyncio.Redis(unix_socket_path=server.socket) as client:
+        async for key in client.scan_iter(match=f"*{namespace}*", count=1000):
+            await client.unlink(key)

@@ -1,0 +1,24 @@
+"""Leases as values, for tests of what decides about them."""
+
+import time
+
+from tenure.queue import Doom, Lease
+
+
+def lease(
+    *, deliveries: int = 1, free: int = 0, crashes: int = 0, envelope: bytes = b"", doomed: Doom | None = None
+) -> Lease:
+    return Lease(
+        queue="default",
+        id="job-1",
+        incarnation=1,
+        token="t",
+        fence=1,
+        deliveries=deliveries,
+        free=free,
+        crashes=crashes,
+        length=30.0,
+        deadline=time.monotonic() + 30.0,
+        envelope=envelope,
+        doomed=doomed,
+    )
