@@ -4,7 +4,6 @@ Kept in a context variable, so that it is right in coroutines that share a loop 
 of the context, and never seen by the next attempt on the same thread.
 """
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,10 +16,31 @@ from tenure.queue import Lease
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
+class StopFlag:
+    """Whether an attempt should stop, and whether its handler has seen that. Safe from any thread."""
+
+    __slots__ = ("_set", "seen")
+
+    def __init__(self) -> None:
+        self._set = False
+        self.seen = False
+        """Whether a handler looked after it was set."""
+
+    def set(self) -> None:
+        """Set it; there is no way back."""
+        self._set = True
+
+    def look(self) -> bool:
+        """Tell whether it is set, for a handler."""
+        if self._set:
+            self.seen = True
+        return self._set
+
+
 class Current:
     """The running attempt of one job."""
 
-    __slots__ = ("_cancelled", "_max_attempts", "_meta", "_name", "lease")
+    __slots__ = ("_max_attempts", "_meta", "_name", "_stop", "lease")
 
     def __init__(
         self,
@@ -29,13 +49,13 @@ class Current:
         name: str,
         max_attempts: int,
         meta: Mapping[str, Any] = _EMPTY,
-        cancelled: threading.Event | None = None,
+        stop: StopFlag | None = None,
     ) -> None:
         self.lease = lease
         self._name = name
         self._max_attempts = max_attempts
         self._meta = MappingProxyType(dict(meta)) if meta else _EMPTY
-        self._cancelled = cancelled or threading.Event()
+        self._stop = stop or StopFlag()
 
     @property
     def id(self) -> str:
@@ -81,13 +101,14 @@ class Current:
     def cancelled(self) -> bool:
         """Whether the attempt should stop: a cancel was requested, its time is over, or its lease was lost.
 
-        For handlers in threads, which nothing can interrupt: look at it now and then.
+        For handlers in threads, which nothing can interrupt: look at it now and then. One that has seen it and
+        returns has stopped early, and is not taken for done.
         """
-        return self._cancelled.is_set()
+        return self._stop.look()
 
     def cancel(self) -> None:
         """Tell the handler to stop; see ``cancelled``. Safe from any thread."""
-        self._cancelled.set()
+        self._stop.set()
 
     @contextmanager
     def enter(self) -> Iterator["Current"]:

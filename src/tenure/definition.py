@@ -173,13 +173,16 @@ def define(target: Any, given: Mapping[str, Any], below: opts.JobDefaults) -> Jo
         raise InvalidOption(f"a job must be a function or a class, not {type(target).__name__}")
     _require_importable(target, named=name is not None)
     name = check_job_name(f"{target.__module__}.{target.__qualname__}" if name is None else name)
-    return JobDefinition(
+    definition = JobDefinition(
         name=name,
         registered=target,
         executor=_executor(name, target, executor),
         aliases=aliases,
         options=opts.defaults(chosen, below),
     )
+    if not definition.is_class:
+        _ = definition.services  # of a function all is known but its annotations: a wrong parameter is told at once
+    return definition
 
 
 def same_class(registered: object, other: type) -> bool:

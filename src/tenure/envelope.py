@@ -16,6 +16,9 @@ MAX_BYTES: Final = 60_000
 """The default limit of an envelope, ``QUEUE_MAX_PAYLOAD_BYTES``."""
 MAX_DEPTH: Final = 32
 """How deeply an envelope may be nested, its own two levels included."""
+MAX_ATTEMPTS: Final = 1_000_000
+MAX_SECONDS: Final = 100 * 365.25 * 24 * 3600
+"""The longest timeout and backoff: a hundred years."""
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -27,11 +30,11 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     queue: str
     args: msgspec.Raw = msgspec.Raw(b"[]")
     kwargs: msgspec.Raw = msgspec.Raw(b"{}")
-    max_attempts: Annotated[int, Meta(ge=1)] | None = None
+    max_attempts: Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS)] | None = None
     priority: Annotated[int, Meta(ge=-100, le=100)] = 0
-    timeout: Annotated[float, Meta(gt=0)] | None = None
+    timeout: Annotated[float, Meta(gt=0, le=MAX_SECONDS)] | None = None
     """Seconds that an attempt may take."""
-    backoff: Annotated[float, Meta(ge=0)] | None = None
+    backoff: Annotated[float, Meta(ge=0, le=MAX_SECONDS)] | None = None
     """Seconds between attempts, fixed."""
     meta: dict[str, Any] = msgspec.field(default_factory=dict)
 

@@ -10,13 +10,17 @@ import atexit
 import functools
 import logging
 import os
+import selectors
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenure.errors import WrongContext
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
 
 T = TypeVar("T")
 
@@ -59,14 +63,59 @@ def blocking(method: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return portal().run(make)
 
 
+class ForkSafeSelector(selectors.BaseSelector):
+    """A selector that a forked child can let go of.
+
+    Parent and child share one epoll object: when the child's garbage collector closes an inherited connection, its
+    loop would take that connection out of the parent's epoll, and the parent would wait for replies for ever.
+    """
+
+    def __init__(self) -> None:
+        self._inner: selectors.BaseSelector = selectors.DefaultSelector()
+
+    def let_go(self) -> None:
+        """Know nothing any more of what was registered, and leave it as it is in the parent."""
+        self._inner.close()
+        self._inner = selectors.DefaultSelector()
+
+    def register(self, fileobj: "FileDescriptorLike", events: int, data: Any = None) -> selectors.SelectorKey:
+        """Watch a file."""
+        return self._inner.register(fileobj, events, data)
+
+    def unregister(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:
+        """Watch a file no more."""
+        return self._inner.unregister(fileobj)
+
+    def modify(self, fileobj: "FileDescriptorLike", events: int, data: Any = None) -> selectors.SelectorKey:
+        """Watch a file for something else."""
+        return self._inner.modify(fileobj, events, data)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Return what is ready."""
+        return self._inner.select(timeout)
+
+    def get_key(self, fileobj: "FileDescriptorLike") -> selectors.SelectorKey:
+        """Return what is known of a file."""
+        return self._inner.get_key(fileobj)
+
+    def get_map(self) -> Mapping["FileDescriptorLike", selectors.SelectorKey]:
+        """Return all that is watched."""
+        return self._inner.get_map()
+
+    def close(self) -> None:
+        """Close it."""
+        self._inner.close()
+
+
 class Portal:
     """An event loop in a thread of its own. Safe from many threads, and after ``fork``."""
 
     def __init__(self) -> None:
         self._closers: list[weakref.WeakMethod[Callable[[], Coroutine[Any, Any, None]]]] = []
-        self._inherited: list[asyncio.AbstractEventLoop] = []
+        self._inherited: list[asyncio.AbstractEventLoop | None] = []
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._selector = ForkSafeSelector()
         self._thread: threading.Thread | None = None
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget)
@@ -110,7 +159,8 @@ class Portal:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                loop = self._loop = asyncio.new_event_loop()
+                self._selector = ForkSafeSelector()
+                loop = self._loop = asyncio.SelectorEventLoop(self._selector)
                 self._thread = threading.Thread(target=_serve, args=(loop,), name="tenure-portal", daemon=True)
                 self._thread.start()
             return self._loop
@@ -128,10 +178,10 @@ class Portal:
         await asyncio.get_running_loop().shutdown_asyncgens()
 
     def _forget(self) -> None:
-        # In a forked child: the thread does not exist here, the lock may have been held by another one, and the loop
-        # shares its selector with the parent's. So the loop is kept, untouched, and never used again.
-        if self._loop is not None:
-            self._inherited.append(self._loop)
+        # In a forked child: the thread does not exist here, and the lock may have been held by another one. The loop is
+        # kept, so that it is not collected while it seems to run, and never used again.
+        self._selector.let_go()
+        self._inherited.append(self._loop)
         self._lock = threading.Lock()
         self._loop = self._thread = None
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.cli.conftest import Program
+
 CANARY = "hunter2-canary"
 
 
@@ -19,12 +21,12 @@ def one_line(done) -> str:
     return lines[0]
 
 
-def test_done_is_0(tenure):
+def test_done_is_0(tenure: Program) -> None:
     assert tenure("status").returncode == 0
     assert tenure("--version").stdout.startswith("tenure ")
 
 
-def test_failed_is_1(tenure):
+def test_failed_is_1(tenure: Program) -> None:
     done = tenure("forget", "no-such-job")
     assert done.returncode == 1
     assert "no-such-job" in one_line(done)
@@ -61,7 +63,7 @@ def test_failed_is_1(tenure):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_usage_and_configuration_are_2(tenure, arguments, says):
+def test_usage_and_configuration_are_2(tenure: Program, arguments: list[str], says: str) -> None:
     done = tenure(*arguments)
     assert done.returncode == 2, done.stderr
     assert says in one_line(done)
@@ -77,7 +79,7 @@ def test_usage_and_configuration_are_2(tenure, arguments, says):
         ("TENURE_LIMIT", "many"),
     ],
 )
-def test_a_bad_value_in_the_environment_is_2_and_names_its_key(tenure, key, value):
+def test_a_bad_value_in_the_environment_is_2_and_names_its_key(tenure: Program, key: str, value: str) -> None:
     done = tenure("failed", env={key: value})
     if key == "QUEUE_NAMESPACE":  # surrounding blanks are no mistake
         assert done.returncode == 0
@@ -88,7 +90,7 @@ def test_a_bad_value_in_the_environment_is_2_and_names_its_key(tenure, key, valu
     assert CANARY not in line
 
 
-def test_no_arguments_show_the_help_and_are_2(tenure):
+def test_no_arguments_show_the_help_and_are_2(tenure: Program) -> None:
     done = tenure()
     assert done.returncode == 2
     assert "Commands:" in done.stderr
@@ -105,7 +107,7 @@ def test_no_arguments_show_the_help_and_are_2(tenure):
         ("shop:app.registry", "Registry"),
     ],
 )
-def test_an_application_that_cannot_be_found_is_3(tenure, target, says):
+def test_an_application_that_cannot_be_found_is_3(tenure: Program, target: str, says: str) -> None:
     done = tenure("worker", target, "--once")
     assert done.returncode == 3
     assert says in one_line(done)
@@ -121,7 +123,7 @@ def test_an_application_that_cannot_be_found_is_3(tenure, target, says):
         ("from tenure import Tenure\napp = Tenure()\n@app.job(queue='a b')\ndef f(): ...\n", "InvalidOption"),
     ],
 )
-def test_an_application_that_raises_shows_its_own_traceback_and_is_3(tenure, code, says):
+def test_an_application_that_raises_shows_its_own_traceback_and_is_3(tenure: Program, code: str, says: str) -> None:
     tenure.write("broken.py", code)
     done = tenure("worker", "broken:app", "--once")
     assert done.returncode == 3
@@ -136,7 +138,7 @@ def test_an_application_that_raises_shows_its_own_traceback_and_is_3(tenure, cod
         assert "src/tenure" not in shown
 
 
-def test_an_unreachable_store_is_4(tenure):
+def test_an_unreachable_store_is_4(tenure: Program) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: refused at once
         url = f"redis://user:{CANARY}@127.0.0.1:{taken.getsockname()[1]}/0"
@@ -151,13 +153,13 @@ def test_an_unreachable_store_is_4(tenure):
             assert CANARY not in one_line(done)
 
 
-def test_a_closed_pipe_is_no_traceback(tenure):
+def test_a_closed_pipe_is_no_traceback(tenure: Program) -> None:
     done = tenure.shell(f"{sys.executable} -m tenure status --json | true")
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
 
 
-def test_an_interrupted_command_is_130(tenure):
+def test_an_interrupted_command_is_130(tenure: Program) -> None:
     with tenure.begin("demo", "--limit", "400") as child:
         child.wait_for_output("plain loop", 20)
         child.signal(signal.SIGINT)
@@ -166,12 +168,12 @@ def test_an_interrupted_command_is_130(tenure):
         assert child.output.strip().splitlines()[-1] == "tenure: interrupted"
 
 
-def test_an_option_from_the_environment_is_taken(tenure):
+def test_an_option_from_the_environment_is_taken(tenure: Program) -> None:
     done = tenure("failed", env={"TENURE_JSON": "1"})
     assert done.stdout.strip() == '{"failed": []}'
 
 
-def test_no_environment_variable_confirms(tenure):
+def test_no_environment_variable_confirms(tenure: Program) -> None:
     done = tenure("retry", "--all", env={"TENURE_FORCE": "1", "TENURE_RETRY_FORCE": "1"})
     assert done.returncode == 2
     assert "--force" in one_line(done)

@@ -21,7 +21,7 @@ from tenure.cli import output
         "\ud800",
     ],
 )
-def test_control_and_direction_characters_are_escaped(harmful):
+def test_control_and_direction_characters_are_escaped(harmful: str) -> None:
     shown = output.inert(harmful)
     assert shown.isprintable()
     assert "\\" in shown
@@ -32,21 +32,21 @@ def test_control_and_direction_characters_are_escaped(harmful):
     assert json.loads(encoded) == {"name": harmful}
 
 
-def test_ordinary_text_of_any_language_is_left_as_it_is():
+def test_ordinary_text_of_any_language_is_left_as_it_is() -> None:
     for text in ("plain", "naïve café", "日本語", "emoji 🙂", "back\\slash"):
         assert output.inert(text) == text
 
 
-def test_lines_keep_their_ends_and_nothing_else():
+def test_lines_keep_their_ends_and_nothing_else() -> None:
     assert output.inert_lines("one\n\x1b[1mtwo\r") == "one\n\\x1b[1mtwo\\r"
 
 
-def test_a_table_aligns_its_columns_and_numbers_to_the_right():
+def test_a_table_aligns_its_columns_and_numbers_to_the_right() -> None:
     shown = output.table(("queue", "ready"), [("emails", 5), ("b", 12345), ("c", None)])
     assert shown.split("\n") == ["queue    ready", "emails       5", "b       12,345", "c            -"]
 
 
-def test_a_table_without_rows_has_its_head():
+def test_a_table_without_rows_has_its_head() -> None:
     assert output.table(("queue", "ready"), []) == "queue  ready"
 
 
@@ -63,11 +63,11 @@ def test_a_table_without_rows_has_its_head():
         (190_000.0, "2d4h"),
     ],
 )
-def test_an_age_is_told_in_its_two_largest_units(seconds, shown):
+def test_an_age_is_told_in_its_two_largest_units(seconds: float | None, shown: str | None) -> None:
     assert output.age(seconds) == shown
 
 
-def test_a_time_is_told_in_utc_and_an_impossible_one_as_it_is():
+def test_a_time_is_told_in_utc_and_an_impossible_one_as_it_is() -> None:
     assert output.utc(0) == "1970-01-01T00:00:00Z"
     assert output.utc(1e300) == "1e+300"
     assert output.utc(float("nan")) == "nan"

@@ -3,7 +3,12 @@
 A contending process imports the driver that it needs and no other.
 """
 
+from typing import TYPE_CHECKING
+
 from tenure.queue import Queue
+
+if TYPE_CHECKING:
+    from tenure.drivers.redis.scripts import Scripts
 
 
 def sqlite(path: str, namespace: str) -> Queue:
@@ -12,7 +17,7 @@ def sqlite(path: str, namespace: str) -> Queue:
     return SqliteQueue(path, namespace=namespace)
 
 
-def redis(url: str, namespace: str) -> Queue:
+def redis(url: str, namespace: str, scripts: "Scripts | None" = None) -> Queue:
     from tenure.drivers.redis import RedisQueue  # noqa: PLC0415
 
-    return RedisQueue.from_url(url, namespace=namespace)
+    return RedisQueue.from_url(url, namespace=namespace, scripts=scripts)

@@ -1,16 +1,19 @@
 """A fresh store of each kind, as the contract suite takes it, closed and emptied at the end."""
 
 import contextlib
-import importlib
+import functools
 import pathlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import redis.asyncio
 
 from tenure.drivers.memory import MemoryQueue
+from tenure.drivers.redis.scripts import Scripts
 from tenure.queue import Queue
 from tenure.testing.contract import Opener, StoreUnderTest
+from tests.contract import openers
 from tests.support.servers import Server
 
 
@@ -24,24 +27,48 @@ async def memory_store() -> AsyncIterator[StoreUnderTest]:
 @asynccontextmanager
 async def sqlite_store(directory: pathlib.Path, namespace: str) -> AsyncIterator[StoreUnderTest]:
     path = str(directory / "jobs.db")
-    async with _opened("tests.contract.openers:sqlite", path, namespace) as store:
+    opener = Opener(factory="tests.contract.openers:sqlite", args=(path, namespace))
+    async with _opened(openers.sqlite, opener) as store:
         yield store
 
 
 @asynccontextmanager
-async def redis_store(server: Server, namespace: str) -> AsyncIterator[StoreUnderTest]:
-    async with _opened("tests.contract.openers:redis", server.url, namespace) as store:
-        yield store
-    async with redis.asyncio.Redis(unix_socket_path=server.socket) as client:
-        async for key in client.scan_iter(match=f"*{namespace}*", count=1000):
-            await client.unlink(key)
+async def redis_store(server: Server, namespace: str, scripts: Scripts | None = None) -> AsyncIterator[StoreUnderTest]:
+    """Open a namespace of a server. Other scripts than the packaged ones reach no other process."""
+    async with redis_client(server) as client:
+
+        async def put_raw(queue: str, job_id: str, record: bytes) -> None:
+            start = f"{{{namespace}:{queue}}}"
+            await client.hset(f"{start}:jobs", job_id, record)
+            await client.rpush(f"{start}:ready", f"{job_id}|1")
+
+        make = functools.partial(openers.redis, scripts=scripts)
+        opener = Opener(factory="tests.contract.openers:redis", args=(server.url, namespace))
+        async with _opened(make, opener) as store:
+            yield replace(store, put_raw=put_raw)
+        await forget_namespace(client, namespace)
 
 
 @asynccontextmanager
-async def _opened(factory: str, address: str, namespace: str) -> AsyncIterator[StoreUnderTest]:
+async def redis_client(server: Server) -> AsyncIterator["redis.asyncio.Redis"]:
+    """Open a client of a test's own, beside the driver."""
+    client = redis.asyncio.Redis(unix_socket_path=server.socket)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+async def forget_namespace(client: "redis.asyncio.Redis", namespace: str) -> None:
+    """Remove all that a test left behind: the server is shared by all tests of a run."""
+    async for key in client.scan_iter(match=f"*{namespace}*", count=1000):
+        await client.unlink(key)
+
+
+@asynccontextmanager
+async def _opened(make: Callable[[str, str], Queue], opener: Opener) -> AsyncIterator[StoreUnderTest]:
     """Hand out drivers on the store, and close all of them at the end."""
-    module, _, function = factory.partition(":")
-    make: Callable[[str, str], Queue] = getattr(importlib.import_module(module), function)
+    address, namespace = opener.args
     async with contextlib.AsyncExitStack() as stack:
 
         def opened(name: str) -> Queue:
@@ -53,5 +80,5 @@ async def _opened(factory: str, address: str, namespace: str) -> AsyncIterator[S
             queue=opened(namespace),
             another=lambda: opened(namespace),
             elsewhere=lambda: opened(f"{namespace}-elsewhere"),
-            opener=Opener(factory=factory, args=(address, namespace)),
+            opener=opener,
         )

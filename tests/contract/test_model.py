@@ -9,14 +9,21 @@ import contextlib
 import os
 import pathlib
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, cast
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tenure.drivers.memory import MemoryQueue
 from tenure.queue import (
@@ -188,7 +195,7 @@ class Walk(RuleBasedStateMachine):
 
 
 @contextlib.asynccontextmanager
-async def memory_on(clock: ManualClock) -> Any:
+async def memory_on(clock: ManualClock) -> AsyncIterator[StoreUnderTest]:
     queue = MemoryQueue(clock=clock)
     yield StoreUnderTest(queue=queue, another=lambda: queue, elsewhere=MemoryQueue)
 
@@ -209,9 +216,9 @@ def test_random_walks_agree_with_the_model(
         return stores.redis_store(request.getfixturevalue("valkey"), f"{namespace}-{walks}"), None
 
     number = int(os.environ.get("TENURE_MODEL_SEED") or random.SystemRandom().randrange(2**32))
-    print(f"seed {number}")
+    print(f"seed {number}")  # noqa: T201 - pytest shows it when the walk fails
     run_state_machine_as_test(
-        seed(number)(lambda: Walk(open_store)),
+        seed(number)(cast("type[Walk]", lambda: Walk(open_store))),
         settings=settings(
             max_examples=(60 if driver == "memory" else 25) * scale,
             stateful_step_count=40,

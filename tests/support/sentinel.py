@@ -6,18 +6,22 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import redis
 
 from tests.support import processes
 from tests.support.ports import free_port
-from tests.support.servers import Server, ServerFailed, redis_like
+from tests.support.servers import Server, ServerFailed, redis_like, version
 from tests.support.topologies import info, loopback, pairs, tell
 
 NAME = "tenure"
 QUORUM = 2
-HURRY = ["info-period", "1000", "publish-period", "500", "ping-period", "100"]
+# A sentinel dials a new primary once in a ping period; one longer than `down-after` has it failed over again at once.
+# And it promotes only a replica that it heard of within five ping periods, while it asks them every second.
+HURRY = ["ping-period", "300", "info-period", "500", "publish-period", "500"]
 DOWN_AFTER_MS = 500
+DOWN_AFTER_UNHURRIED_MS = 1500
 FAILOVER_TIMEOUT_MS = 3000
 # Replicas are attached at run time: a server that comes back after a failover must not follow a dead address.
 REPLICATION = ["--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0", "--repl-timeout", "5"]
@@ -61,13 +65,6 @@ class Sentinel:
                 return False
             raise
         return True
-
-    def hurry(self) -> None:
-        """Let it look around more often than every ten seconds, where its version can be told so."""
-        try:
-            tell(loopback(self.port), "SENTINEL", "DEBUG", *HURRY)
-        except redis.ResponseError:
-            return  # Redis 6.2 keeps its own pace
 
 
 class Sentinels:
@@ -146,9 +143,7 @@ class Sentinels:
         """Return when every running replica has all that the primary has written until now."""
         offset = info(self.primary(), "replication")["master_repl_offset"]
         for server in self.replicas():
-            processes.eventually(
-                lambda server=server: info(server, "replication").get("slave_repl_offset", -1) >= offset, timeout
-            )
+            processes.eventually(partial(reached, server, offset), timeout, what="a replica has caught up")
 
     def _at(self, port: int | None) -> Server:
         return next(server for server in self.servers if server.port == port)
@@ -170,6 +165,11 @@ def in_step(server: Server) -> bool:
         return False
 
 
+def reached(replica: Server, offset: int) -> bool:
+    """Tell whether a replica has as much of the primary's history as this."""
+    return int(info(replica, "replication").get("slave_repl_offset", -1)) >= offset
+
+
 @contextmanager
 def sentinels(binary: str | os.PathLike[str]) -> Iterator[Sentinels]:
     """Run the group for the length of the block; it begins when all sentinels see all (about 3 s)."""
@@ -179,7 +179,7 @@ def sentinels(binary: str | os.PathLike[str]) -> Iterator[Sentinels]:
         for replica in servers[1:]:
             tell(replica, "REPLICAOF", "127.0.0.1", str(primary.port))
         for replica in servers[1:]:
-            processes.eventually(lambda replica=replica: in_step(replica), 15, what="a replica has its copy")
+            processes.eventually(partial(in_step, replica), 15, what="a replica has its copy")
         assert primary.port is not None
         group = Sentinels(servers, [stack.enter_context(_sentinel(binary, primary.port)) for _ in range(3)])
         for sentinel in group.sentinels:
@@ -189,42 +189,46 @@ def sentinels(binary: str | os.PathLike[str]) -> Iterator[Sentinels]:
 
 @contextmanager
 def _sentinel(binary: str | os.PathLike[str], primary: int) -> Iterator[Sentinel]:
-    with ExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True))
-        for _ in range(5):
+    with tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True) as directory:
+        for attempt in range(5):
             port = free_port()
-            with ExitStack() as attempt:
-                process = attempt.enter_context(_spawned(binary, directory, port, primary))
-                processes.eventually(
-                    lambda port=port, process=process: process.exit_code is not None or _answers(port), 10
-                )
+            with _spawned(binary, directory, port, primary) as process:
+                processes.eventually(partial(_decided, process, port), 10, what="the sentinel answers or gives up")
                 if process.exit_code is None:
-                    stack.push(attempt.pop_all())
-                    sentinel = Sentinel(port, process)
-                    sentinel.hurry()
-                    yield sentinel
+                    if hurried(binary):
+                        tell(loopback(port), "SENTINEL", "DEBUG", *HURRY)
+                    yield Sentinel(port, process)
                     return
-                output = process.output
-            if "ddress already in use" not in output:
-                break
-        raise ServerFailed(output[-2000:])
+                if attempt == 4 or "ddress already in use" not in process.output:
+                    raise ServerFailed(process.output[-2000:])
 
 
 @contextmanager
-def _spawned(
-    binary: str | os.PathLike[str], directory: str, port: int, primary: int
-) -> Iterator[processes.Child]:
+def _spawned(binary: str | os.PathLike[str], directory: str, port: int, primary: int) -> Iterator[processes.Child]:
     # A sentinel writes what it learns into its configuration.
     path = pathlib.Path(directory, "sentinel.conf")
-    lines = [f"port {port}", "bind 127.0.0.1", f"dir {directory}", f"sentinel monitor {NAME} 127.0.0.1 {primary} {QUORUM}"]
-    lines += [f"sentinel down-after-milliseconds {NAME} {DOWN_AFTER_MS}"]
+    lines = [
+        f"port {port}",
+        "bind 127.0.0.1",
+        f"dir {directory}",
+        f"sentinel monitor {NAME} 127.0.0.1 {primary} {QUORUM}",
+    ]
+    down_after = DOWN_AFTER_MS if hurried(binary) else DOWN_AFTER_UNHURRIED_MS
+    lines += [f"sentinel down-after-milliseconds {NAME} {down_after}"]
     lines += [f"sentinel failover-timeout {NAME} {FAILOVER_TIMEOUT_MS}", f"sentinel parallel-syncs {NAME} 2"]
     path.write_text("\n".join(lines) + "\n")
     with processes.spawn([binary, path, "--sentinel"]) as process:
         yield process
 
 
-def _answers(port: int) -> bool:
+def hurried(binary: str | os.PathLike[str]) -> bool:
+    """Tell whether a sentinel's pace can be set: Redis 6.2 pings every second, whatever it is told."""
+    return version(os.fspath(binary)) >= (7,)
+
+
+def _decided(process: processes.Child, port: int) -> bool:
+    if process.exit_code is not None:
+        return True
     try:
         return bool(tell(loopback(port), "PING", timeout=1))
     except redis.RedisError:

@@ -7,7 +7,7 @@ The larger shapes stand beside it: `tls`, `sentinel` and `cluster`; what may go 
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -33,11 +33,11 @@ def not_proven(what: str, remedy: str) -> NoReturn:
     pytest.skip(message)
 
 
-def client(target: Target, *, timeout: float = 5, **options: Any) -> redis.Redis:
-    """Connect once, to a server's unix socket or a URL; no call is ever sent twice."""
+def client(target: Target, *, timeout: float | None = 5, retries: int = 0, **options: Any) -> redis.Redis:
+    """Connect at once, to a server's unix socket or a URL; without `retries` no call is ever sent twice."""
     return redis.Redis.from_url(
         target if isinstance(target, str) else target.url,
-        retry=Retry(NoBackoff(), 0),
+        retry=Retry(NoBackoff(), retries),
         socket_timeout=timeout,
         single_connection_client=True,
         decode_responses=True,
@@ -48,7 +48,13 @@ def client(target: Target, *, timeout: float = 5, **options: Any) -> redis.Redis
 def tell(target: Target, *words: str | int, timeout: float = 5) -> Any:
     """Send one command over a connection of its own and return the reply as RESP 2 spells it: text, numbers, lists."""
     with closing(client(target, timeout=timeout, protocol=2)) as control:
-        return control.execute_command(*words)
+        return raw(control, *words)
+
+
+def raw(control: redis.Redis, *words: str | int) -> Any:
+    """Send one command over this connection and return the reply as it came."""
+    send: Callable[..., Any] = control.execute_command  # which redis-py has not typed
+    return send(*words)
 
 
 def pairs(flat: Sequence[Any]) -> dict[str, Any]:

@@ -58,9 +58,7 @@ def errors_of(request: pytest.FixtureRequest) -> Callable[[Path], set[int]]:
     return CHECKERS[request.param]
 
 
-def test_every_call_of_a_user_is_inferred_as_promised(
-    errors_of: Callable[[Path], set[int]], tmp_path: Path
-) -> None:
+def test_every_call_of_a_user_is_inferred_as_promised(errors_of: Callable[[Path], set[int]], tmp_path: Path) -> None:
     shutil.copy(HERE / "calls.py", tmp_path / "user_calls.py")
     assert errors_of(tmp_path / "user_calls.py") == set()
 

@@ -94,7 +94,7 @@ def numbered(cases: list[Any]) -> list[str]:
     return [f"{index}-{case[0]}" for index, case in enumerate(cases)]
 
 
-NOON = datetime(2025, 6, 1, 12, 0, 0, 7)
+NOON = datetime(2025, 6, 1, 12, 0, 0, 7)  # noqa: DTZ001
 
 EXACT: list[tuple[Any, Any, str]] = [
     (None, None, "null"),
@@ -118,8 +118,8 @@ EXACT: list[tuple[Any, Any, str]] = [
     (datetime, NOON, '"2025-06-01T12:00:00.000007"'),
     (datetime, NOON.replace(tzinfo=UTC), '"2025-06-01T12:00:00.000007Z"'),
     (datetime, NOON.replace(tzinfo=timezone(timedelta(hours=5, minutes=45))), '"2025-06-01T12:00:00.000007+05:45"'),
-    (datetime, datetime.max, '"9999-12-31T23:59:59.999999"'),
-    (datetime, datetime.min, '"0001-01-01T00:00:00"'),
+    (datetime, datetime.max, '"9999-12-31T23:59:59.999999"'),  # noqa: DTZ901
+    (datetime, datetime.min, '"0001-01-01T00:00:00"'),  # noqa: DTZ901
     (date, date(2025, 2, 3), '"2025-02-03"'),
     (time, time(1, 2, 3, 4), '"01:02:03.000004"'),
     (time, time(1, tzinfo=UTC), '"01:00:00Z"'),
@@ -159,7 +159,11 @@ EXACT: list[tuple[Any, Any, str]] = [
     (dict[str, int], {"a": 1}, '{"a":1}'),
     (dict, {"a": [1]}, '{"a":[1]}'),
     (dict[int, str], {1: "a", -2: "b"}, '{"1":"a","-2":"b"}'),
-    (dict[UUID, list[date]], {UUID(int=1): [date(2025, 1, 1)]}, '{"00000000-0000-0000-0000-000000000001":["2025-01-01"]}'),
+    (
+        dict[UUID, list[date]],
+        {UUID(int=1): [date(2025, 1, 1)]},
+        '{"00000000-0000-0000-0000-000000000001":["2025-01-01"]}',
+    ),
     (dict[Colour, int], {Colour.RED: 1}, '{"red":1}'),
     (dict[Level, int], {Level.LOW: 1}, '{"1":1}'),
     (dict[datetime, int], {NOON: 1}, '{"2025-06-01T12:00:00.000007":1}'),
@@ -268,7 +272,6 @@ class Instant(datetime):
         (UUID, type("Key", (UUID,), {})(int=1), UUID(int=1)),
         (bytearray, type("Buffer", (bytearray,), {})(b"a"), bytearray(b"a")),
     ],
-
 )
 def test_a_value_of_a_subclass_arrives_as_the_annotated_class(hint: Any, value: Any, back: Any) -> None:
     arrived = there_and_back(hint, value)

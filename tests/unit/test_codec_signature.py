@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from datetime import date
-from typing import Annotated, Any, NotRequired, TypedDict, Unpack
+from typing import Annotated, Any, NotRequired, Optional, TypedDict, Unpack
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ def plain(a: int, b: str = "x", *, c: bool = False, d: int) -> None: ...
 def positional(a: int, b: int = 0, /, c: int = 0) -> None: ...
 def variadic(a: int, *rest: date, key: int = 1, **more: date) -> None: ...
 def catching(a: int, /, **more: Any) -> None: ...
-def unannotated(a, b=1): ...
+def unannotated(a, b=1): ...  # type: ignore[no-untyped-def]
 
 
 FUNCTIONS: list[Callable[..., Any]] = [nothing, plain, positional, variadic, catching, unannotated]
@@ -55,7 +55,11 @@ def test_defaults_are_not_sent_so_that_the_workers_own_apply() -> None:
 
 def test_arguments_stay_positional_or_named_as_the_caller_gave_them() -> None:
     codec = codec_of(plain)
-    for args, kwargs in [((1, "y"), {"d": 2}), ((), {"a": 1, "b": "y", "c": True, "d": 2})]:
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((1, "y"), {"d": 2}),
+        ((), {"a": 1, "b": "y", "c": True, "d": 2}),
+    ]
+    for args, kwargs in calls:
         assert codec.decode(*codec.encode(args, kwargs)) == (args, kwargs)
 
 
@@ -219,12 +223,12 @@ def test_arguments_that_do_not_fit_are_shown_too() -> None:
     [
         Annotated[str, Sensitive],
         Annotated[str, "x", Sensitive()],
-        Annotated[str, Sensitive] | None,
+        Optional[Annotated[str, Sensitive]],  # noqa: UP045
         list[Annotated[str, Sensitive]],
     ],
 )
 def test_an_argument_is_hidden_wherever_in_its_annotation_the_mark_stands(hint: Any) -> None:
-    def marked(value) -> None: ...
+    def marked(value) -> None: ...  # type: ignore[no-untyped-def]
 
     marked.__annotations__["value"] = hint
     assert codec_of(marked).shown(("s3cret",), {}) == "value=***"

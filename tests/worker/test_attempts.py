@@ -304,7 +304,7 @@ async def test_a_handler_may_push_and_the_worker_is_not_empty_before_that_ran(ap
 
 async def test_an_idle_worker_takes_a_pushed_job_at_once(app: Tenure) -> None:
     job = app.job(note)
-    async with working(app) as worker:
+    async with working(app, sleep=0.2) as worker:
         await until(lambda: worker.ready)
         for number in range(5):
             began = asyncio.get_running_loop().time()

@@ -93,12 +93,18 @@ def test_arguments_that_do_not_fit_fail_without_another_attempt() -> None:
     assert "secret" not in str(settlement.failure)
 
 
-@pytest.mark.parametrize("doom", list(Doom))
+@pytest.mark.parametrize("doom", [Doom.CRASHED, Doom.EXPIRED, Doom.DELIVERIES])
 @pytest.mark.parametrize("data", [record(), record(name="unknown"), record(v=2)], ids=["known", "unknown", "newer"])
 def test_a_doomed_job_fails_unrun(doom: Doom, data: bytes) -> None:
     settlement = refused(data, doomed=doom).settlement
     assert isinstance(settlement, Fail)
     assert settlement.failure.reason == doom.value
+
+
+def test_a_job_whose_holder_died_after_a_cancel_request_is_removed_unrun() -> None:
+    settlement = refused(record(), doomed=Doom.CANCELLED).settlement
+    assert isinstance(settlement, Release)
+    assert (settlement.delay, settlement.free) == (0.0, False)
 
 
 def test_a_name_out_of_the_store_stays_one_harmless_line() -> None:

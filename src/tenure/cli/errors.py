@@ -93,7 +93,8 @@ def _usage(error: click.UsageError) -> ExitCode:
         note(error.format_message())
         return ExitCode.USAGE
     message = inert(error.format_message().rstrip("."))
-    message = message[:1].lower() + message[1:]
+    if message[1:2].islower():
+        message = message[:1].lower() + message[1:]
     if isinstance(error, click.BadParameter) and (key := _key_of(error)):
         message = f"{key}: {message}"
     path = error.ctx.command_path if error.ctx else "tenure"

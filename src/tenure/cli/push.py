@@ -1,20 +1,21 @@
 """``tenure push``."""
 
+import inspect
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from tenure.app import Tenure
 from tenure.call import Call
-from tenure.cli.errors import CommandFailed, ExitCode
 from tenure.cli.options import seconds, setting, spoken
 from tenure.cli.output import note, say
 from tenure.cli.target import find_app
-from tenure.errors import NotRegistered, Undecodable
+from tenure.errors import InvalidOption, NotRegistered, Undecodable
 from tenure.naming import shown
-from tenure.options import UNSET
+
+T = TypeVar("T")
 
 
 @click.command()
@@ -34,7 +35,7 @@ def push(name: str, arguments: str, *, keywords: str, id_: str | None, target: s
     """
     app = find_app(target)
     given = {key: value for key, value in {**options, "id": id_}.items() if value is not None}
-    call = _call(app, name, _json(arguments, list, "ARGS"), _json(keywords, dict, "--kwargs"))
+    call = _call(app, name, arguments, keywords)
     try:
         handle = app.push_sync(call.options(**given))
     finally:
@@ -44,23 +45,28 @@ def push(name: str, arguments: str, *, keywords: str, id_: str | None, target: s
         note(f"a job {handle.id} exists: nothing was changed")
 
 
-def _call(app: Tenure, name: str, arguments: bytes, keywords: bytes) -> Call[Any]:
+def _call(app: Tenure, name: str, arguments: str, keywords: str) -> Call[Any]:
     definition = app.registry.get(name)
     if definition is None:
         raise NotRegistered(f"{shown(name)} is not a job of this application; nothing was sent")
+    args, kwargs = _json(arguments, list, "ARGS"), _json(keywords, dict, "--kwargs")
     try:
-        args, kwargs = definition.codec.decode(msgspec.Raw(arguments), msgspec.Raw(keywords))
-    except Undecodable as error:
-        raise CommandFailed(f"the arguments do not fit {definition.name}: {error}", ExitCode.USAGE) from None
-    return Call(definition, *definition.encode(args, kwargs), UNSET)
+        inspect.Signature(definition.parameters).bind(*args, **kwargs)
+    except TypeError as error:
+        raise InvalidOption(f"{definition.name}: {error}; nothing was sent") from None
+    try:
+        # The text itself and not what was read from it: 1e400 would have become infinity, which has no wire form.
+        restored = definition.codec.decode(msgspec.Raw(arguments.encode()), msgspec.Raw(keywords.encode()))
+    except (Undecodable, UnicodeEncodeError) as error:
+        raise InvalidOption(f"{definition.name}: {error}; nothing was sent") from None
+    return Call(definition, *definition.encode(*restored))
 
 
-def _json(text: str, kind: type, where: str) -> bytes:
-    """Check the text to be JSON of this kind, and return it as it is: integers of any size stay what they are."""
+def _json(text: str, kind: type[T], where: str) -> T:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         raise click.UsageError(f"{where} is not JSON") from None
     if not isinstance(value, kind):
         raise click.UsageError(f"{where} must be a JSON {'list' if kind is list else 'object'}")
-    return text.encode()
+    return value

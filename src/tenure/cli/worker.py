@@ -1,6 +1,7 @@
 """``tenure worker``."""
 
 import os
+import signal
 
 import click
 
@@ -69,7 +70,6 @@ def worker(
     gives them back at once.
     """
     logs.set_up(log_level, log_format)
-    app = find_app(target)
     options = WorkerOptions(
         queues=names,
         connection=connection,
@@ -85,10 +85,21 @@ def worker(
         max_time=max_time,
         drain_timeout=drain_timeout,
     )
-    note(banner(app, options))
-    reason = run_worker(app, options)
+    reason = _run(target, options)
     note(f"tenure: stopped: {reason.value}")
     return ExitCode.FAILED if reason is ExitReason.ERROR else ExitCode.DONE
+
+
+def _run(target: str | None, options: WorkerOptions) -> ExitReason:
+    # The worker handles its signals from its start on. Before that, while the application is imported, either of the
+    # two that stop a worker in order finds none that runs: the order is the same, and so is the exit code.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app = find_app(target)
+        note(banner(app, options))
+        return run_worker(app, options)
+    except KeyboardInterrupt:
+        return ExitReason.SHUTDOWN
 
 
 def banner(app: Tenure, options: WorkerOptions) -> str:

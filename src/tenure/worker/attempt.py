@@ -69,7 +69,9 @@ class Attempts:
             self._in.settle(held, work.settlement, work.failure, now)
             return False
         held.work = work
-        held.current = current = Current(held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta)
+        current = Current(
+            held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta, stop=held.flag
+        )
         held.enter(Stage.RUNNING, now)
         if self._observed:
             self._in.reports.started(held)
@@ -164,7 +166,7 @@ class Attempts:
         try:
             if held.abandoned:
                 self._in.reports.late(held)
-            elif error is None and held.stop is None:
+            elif error is None and held.stop is None and not held.flag.seen:
                 self._outcome(held, Ack(held.lease), None)
             else:
                 self._finished(held, error)
@@ -185,10 +187,9 @@ class Attempts:
         elif stop is Stop.TIMEOUT:
             # Whatever it returned or raised after its time was over: too late.
             self._outcome(held, *self._timed_out(held))
-        elif error is None and not held.abandoned:
+        elif error is None and not held.abandoned and not held.flag.seen:
             self._outcome(held, Ack(held.lease), None)
-        elif stop is None or (error is not None and decide.is_decision(error)):
-            assert error is not None
+        elif error is not None and (stop is None or decide.is_decision(error)):
             self._outcome(held, *self._failed(held, error))
         elif stop is Stop.CANCELLED:
             self._outcome(held, Release(held.lease), None)  # finds the request, and removes the job
@@ -215,7 +216,7 @@ class Attempts:
             held.timer.cancel()
             held.timer = None
         # What an observer keeps of a lease must not keep the handler's arguments alive.
-        held.task = held.work = held.current = None
+        held.task = held.work = None
         self._in.freed()
 
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from enum import IntEnum
 
-from tenure.context import Current
+from tenure.context import StopFlag
 from tenure.queue import Lease
 from tenure.worker.work import Work
 
@@ -39,7 +39,7 @@ class Held:
 
     __slots__ = (
         "abandoned",
-        "current",
+        "flag",
         "deadline",
         "lease",
         "name",
@@ -66,8 +66,8 @@ class Held:
         self.seconds = 0.0
         """How long its handler ran."""
         self.stop: Stop | None = None
-        self.current: Current | None = None
-        """What its handler sees; None before it runs."""
+        self.flag = StopFlag()
+        """What its handler sees as ``current().cancelled``."""
         self.abandoned = False
         self.work: Work | None = None
         self.task: asyncio.Task[None] | None = None
@@ -75,8 +75,7 @@ class Held:
 
     def tell(self) -> None:
         """Let its handler see that it should stop. Safe from any thread."""
-        if self.current is not None:
-            self.current.cancel()
+        self.flag.set()
 
     def enter(self, stage: Stage, now: float) -> None:
         """Go on to the next stage."""

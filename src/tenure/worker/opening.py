@@ -116,6 +116,8 @@ def waited(free: int) -> float:
 
 
 def _doomed(lease: Lease, doom: Doom) -> Refusal:
+    if doom is Doom.CANCELLED:
+        return Refusal(Release(lease), None)  # finds the request, and removes the job
     message = {
         Doom.CRASHED: f"its worker died, or lost it, {lease.crashes} times while it ran",
         Doom.EXPIRED: "it was not started before it expired",

@@ -1,8 +1,9 @@
 """What belongs to one event loop: its connections, its lanes, its calls under way."""
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from tenure.drivers.redis.connection import Endpoint, LinkPool, Reply
@@ -152,21 +153,27 @@ class Sessions(Generic[H]):
 
     def __init__(self, make: Callable[[], H]) -> None:
         self._make = make
-        self._holders: dict[tuple[int, asyncio.AbstractEventLoop], H] = {}
+        self._holders: dict[tuple[int, asyncio.AbstractEventLoop], tuple[H, AsyncGenerator[None, None]]] = {}
         self._closed = False
 
     def current(self) -> H:
         """Return the running loop's session."""
         key = os.getpid(), asyncio.get_running_loop()
-        holder = self._holders.get(key)
-        if holder is not None:
-            return holder
+        holding = self._holders.get(key)
+        if holding is not None:
+            return holding[0]
         if self._closed:
             raise ConnectionFailed("the queue is closed; nothing was sent")
         for pid, loop in list(self._holders):
             if loop.is_closed() and pid == key[0]:
                 self._holders.pop((pid, loop), None)
-        return self._holders.setdefault(key, self._make())
+        holder = self._make()
+        guard = _closed_with_its_loop(holder)
+        with contextlib.suppress(StopIteration):
+            # Runs it to its yield, and so makes it known to the loop.
+            guard.asend(None).send(None)
+        self._holders[key] = holder, guard
+        return holder
 
     async def close(self) -> None:
         """Close this process's sessions, each in its own loop; idempotent."""
@@ -175,8 +182,16 @@ class Sessions(Generic[H]):
         for pid, loop in list(self._holders):
             if pid != os.getpid():
                 continue
-            holder = self._holders.pop((pid, loop))
+            _, guard = self._holders.pop((pid, loop))
             if loop is here:
-                await holder.session.close()
+                await guard.aclose()
             elif loop.is_running():
-                asyncio.run_coroutine_threadsafe(holder.session.close(), loop)
+                asyncio.run_coroutine_threadsafe(guard.aclose(), loop)
+
+
+async def _closed_with_its_loop(holder: Holder) -> AsyncGenerator[None, None]:
+    """Close the session at the latest when its loop shuts down: the loop ends the generators that it knows."""
+    try:
+        yield
+    finally:
+        await holder.session.close()

@@ -3,7 +3,7 @@
 import collections
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from tenure.queue import (
@@ -53,7 +53,9 @@ class Books:
             return
         entry = self.leases[lease.id, lease.fence]
         entry["until"] = min(entry["until"], sent)
-        self.ends.append((lease.id, lease.incarnation, "Cancelled" if answer is Settled.CANCELLED else kind, lease.fence))
+        self.ends.append(
+            (lease.id, lease.incarnation, "Cancelled" if answer is Settled.CANCELLED else kind, lease.fence)
+        )
 
 
 async def chaos(queue: Queue, params: Mapping[str, Any], talk: Talk) -> None:
@@ -103,7 +105,7 @@ async def _claim(queue: Queue, dice: random.Random, books: Books, mine: list[Lea
 
 async def _settle(queue: Queue, dice: random.Random, books: Books, mine: list[Lease]) -> None:
     dice.shuffle(mine)
-    kinds = [
+    kinds: list[Callable[[Lease], Settlement]] = [
         *(Ack, Ack, Ack, Release, Drop),
         lambda lease: Fail(lease, Failure(reason="exception")),
         lambda lease: Release(lease, delay=0.01),

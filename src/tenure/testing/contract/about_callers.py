@@ -1,5 +1,5 @@
 """A cancelled caller leaves no call half made, and the next answer belongs to the next call."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 import random

@@ -1,11 +1,13 @@
 """A cancel removes what waits and asks for what runs, and never reaches another life of the same id."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from tenure.queue import Ack, Cancelled, Fail, Release, Renewal, Settled
+from tenure.queue import Ack, Cancelled, Drop, Fail, Lease, Release, Renewal, SetAside, Settled, Settlement
 from tenure.testing.contract.steps import (
     SHORT,
     WHY,
@@ -15,6 +17,7 @@ from tenure.testing.contract.steps import (
     claim_one,
     done,
     drained,
+    failed_jobs,
     failed_once,
     ids,
     job,
@@ -41,12 +44,21 @@ def needs_requests(store: StoreUnderTest) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"delay": 60.0}, {"expires_in": 60.0}], ids=["ready", "delayed", "expiring"])
-async def test_a_waiting_job_that_is_cancelled_never_comes(store: StoreUnderTest, options: dict[str, float]) -> None:
+async def test_a_waiting_job_that_is_cancelled_never_comes(store: StoreUnderTest, options: dict[str, Any]) -> None:
     await push(store.queue, job("x", **options), job("y"))
     assert await cancel(store, "x") is Cancelled.REMOVED
     assert await where(store.queue) == {"ready": 1}
     assert ids(await drained(store.queue, 1)) == ["y"]
     await assert_empty(store.queue)
+
+
+async def test_a_job_pushed_after_a_cancel_of_its_id_takes_no_place_of_the_past(store: StoreUnderTest) -> None:
+    await push(store.queue, job("x"), job("y"))
+    assert await cancel(store, "x") is Cancelled.REMOVED
+    await push(store.queue, job("x"))
+    y, x = await claim(store.queue, 10)
+    assert (y.id, x.id) == ("y", "x")
+    assert x.incarnation > y.incarnation
 
 
 async def test_a_released_job_can_be_cancelled(store: StoreUnderTest) -> None:
@@ -148,18 +160,29 @@ async def test_a_cancel_of_nothing_does_not_reach_the_next_job_of_that_id(store:
     assert ids(await drained(store.queue, 1)) == ["x"]
 
 
-@pytest.mark.parametrize("end", [Ack, lambda lease: Release(lease)], ids=["acknowledged", "released"])
-async def test_a_cancel_request_does_not_reach_the_next_job_of_that_id(
-    store: StoreUnderTest, end: "type[Ack]"
-) -> None:
+async def test_a_cancel_request_goes_with_the_life_it_was_made_for(store: StoreUnderTest) -> None:
+    needs_requests(store)
+    ends: list[Callable[[Lease], Settlement]] = [Ack, Drop, Release, lambda lease: SetAside(lease, "no")]
+    for end in ends:
+        lease = await pushed_and_claimed(store.queue, job("x"))
+        assert await cancel(store, "x") is Cancelled.REQUESTED
+        await store.queue.settle([end(lease)])
+        second = await pushed_and_claimed(store.queue, job("x"))
+        assert await renew(store.queue, second) is Renewal.HELD
+        assert await settle(store.queue, Release(second)) is Settled.DONE
+        assert ids(await drained(store.queue, 1)) == ["x"]
+
+
+async def test_a_cancel_request_does_not_reach_the_retry_of_a_failed_job(store: StoreUnderTest) -> None:
     needs_requests(store)
     lease = await pushed_and_claimed(store.queue, job("x"))
-    await cancel(store, "x")
-    await store.queue.settle([end(lease)])
-    second = await pushed_and_claimed(store.queue, job("x"))
+    assert await cancel(store, "x") is Cancelled.REQUESTED
+    await done(store.queue, Fail(lease, WHY))
+    reader = failed_jobs(store.queue)
+    assert list(await reader.retry(await reader.failed(Q))) == [True]
+    second = await claim_one(store.queue)
     assert await renew(store.queue, second) is Renewal.HELD
     assert await settle(store.queue, Release(second)) is Settled.DONE
-    assert ids(await drained(store.queue, 1)) == ["x"]
 
 
 async def test_cancels_are_answered_in_order_and_an_id_named_twice_is_removed_once(store: StoreUnderTest) -> None:

@@ -1,5 +1,5 @@
 """A claim leases jobs, each to one holder, and counts each delivery (P2, P4, P9)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 import time

@@ -1,5 +1,5 @@
 """A clear removes what waits and tells its exact number."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 
@@ -11,6 +11,7 @@ from tenure.testing.contract.steps import (
     assert_empty,
     claim,
     claim_one,
+    crashed,
     done,
     drained,
     ids,
@@ -77,6 +78,19 @@ async def test_a_cleared_queue_takes_the_same_ids_again(store: StoreUnderTest) -
     leases = await drained(store.queue, 10)
     assert ids(leases) == [f"j{n}" for n in range(10)]
     assert {(lease.envelope, lease.deliveries) for lease in leases} == {(b"new", 1)}
+    await assert_empty(store.queue)
+
+
+async def test_a_cleared_job_that_ran_before_leaves_nothing_to_the_next_of_its_id(store: StoreUnderTest) -> None:
+    await push(store.queue, job("x", priority=0, crash_limit=9, expires_in=60, envelope=b"old"))
+    await crashed(store.queue, 2)
+    await done(store.queue, Release(await claim_one(store.queue), free=True))
+    assert await store.queue.clear(Q) == 1
+    await push(store.queue, job("x", envelope=b"new"))
+    lease = await claim_one(store.queue)
+    assert (lease.deliveries, lease.free, lease.crashes, lease.doomed) == (1, 0, 0, None)
+    assert (lease.envelope, lease.suspect) == (b"new", False)
+    await done(store.queue, Ack(lease))
     await assert_empty(store.queue)
 
 

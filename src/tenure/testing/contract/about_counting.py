@@ -1,5 +1,5 @@
 """Counts are exact, and tell how long the oldest job has waited."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import random
 

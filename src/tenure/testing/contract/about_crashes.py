@@ -1,5 +1,5 @@
 """Jobs that kill their holders, or come too late or too often, are leased doomed; suspects come one by one (P4)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import pytest
 
@@ -160,6 +160,16 @@ async def test_a_process_that_holds_a_suspect_leaves_the_others(store: StoreUnde
     assert [(lease.id, lease.suspect) for lease in await claim(store.another(), 10)] == [("suspect", True)]
 
 
+async def test_who_is_a_suspect_is_judged_by_the_limit_of_the_claim_for_jobs_that_have_none(
+    store: StoreUnderTest,
+) -> None:
+    await push(store.queue, job("x"))
+    await crashed(store.queue, 2)
+    assert await claim(store.queue, suspects=False) == []
+    assert await where(store.queue) == {"ready": 1}
+    assert (await claim_one(store.queue)).suspect
+
+
 async def test_a_claim_that_passes_over_a_suspect_gives_each_job_once(store: StoreUnderTest) -> None:
     await suspected(store.queue, "suspect")
     await push(store.queue, *(job(f"j{number}") for number in range(5)))
@@ -182,7 +192,11 @@ async def test_one_suspect_is_the_most_over_all_queues_of_a_claim(store: StoreUn
         lease = await claim_one(store.queue, queues=[name])
         await done(store.queue, Release(lease, crashed=True))
     got = [await claim(store.queue, 10, queues=["one", "two"]) for _ in range(3)]
-    assert [[(lease.queue, lease.suspect) for lease in leases] for leases in got] == [[("one", True)], [("two", True)], []]
+    assert [[(lease.queue, lease.suspect) for lease in leases] for leases in got] == [
+        [("one", True)],
+        [("two", True)],
+        [],
+    ]
 
 
 async def test_a_suspect_that_is_given_back_stays_one(store: StoreUnderTest) -> None:
@@ -190,7 +204,7 @@ async def test_a_suspect_that_is_given_back_stays_one(store: StoreUnderTest) -> 
     for release in ({}, {"free": True}, {"delay": 0.03}):
         lease = await claim_one(store.queue, wait=5)
         assert lease.suspect
-        await done(store.queue, Release(lease, **release))  # type: ignore[arg-type]
+        await done(store.queue, Release(lease, **release))
     await pass_time(store.queue, 0.05)
     assert await claim(store.queue, suspects=False) == []
     assert (await claim_one(store.queue)).suspect

@@ -1,5 +1,5 @@
 """A delay is a floor, and a due job comes without anybody's help (P6, P8, P10)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import time
 

@@ -1,5 +1,5 @@
 """Failed jobs are kept whole until somebody retries or forgets them, each once."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 import time
@@ -57,7 +57,16 @@ async def test_free_returns_are_not_among_the_attempts_of_a_failed_job(store: St
 
 
 async def test_a_failure_may_hold_any_text(store: StoreUnderTest) -> None:
-    for text in ("", "|", "a|b\n|c", "naïve Ω 😀", "\x00\x01\x1b[31m", '{"a": [1]}\n', "x" * 20_000, "'; DROP TABLE jobs;--"):
+    for text in (
+        "",
+        "|",
+        "a|b\n|c",
+        "naïve Ω 😀",
+        "\x00\x01\x1b[31m",
+        '{"a": [1]}\n',
+        "x" * 20_000,
+        "'; DROP TABLE jobs;--",
+    ):
         why = Failure(reason="exception", type=text[:200], message=text, traceback=text)
         record = await failed_once(store.queue, job("x"), why)
         assert record.failure == why

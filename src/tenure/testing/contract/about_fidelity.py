@@ -1,5 +1,5 @@
 """An envelope is opaque: it comes back byte for byte by every road (P13)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import random
 from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ HOSTILE = {
 }
 
 
-async def direct(queue: Queue, lease: Lease) -> Lease:
+async def direct(_: Queue, lease: Lease) -> Lease:
     return lease
 
 

@@ -1,5 +1,5 @@
 """Ids, queue names and namespaces are told apart to the letter."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import string
 

@@ -1,5 +1,5 @@
 """An inspector tells where jobs are and changes nothing."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 from tenure.queue import Ack, Drop, Fail, JobState
 from tenure.testing.contract.steps import (
@@ -48,7 +48,9 @@ async def test_every_job_is_found_by_its_id(store: StoreUnderTest) -> None:
     await done(store.queue, Fail(leases["fails"], WHY), Ack(leases["done"]), Drop(leases["dropped"]))
     await push(store.queue, job("delayed", delay=60), job("ready"))
     await store.queue.cancel(Q, ["cancelled"])
-    states = await reader.states(Q, ["done", "delayed", "runs", "never", "ready", "fails", "dropped", "cancelled", "ready"])
+    states = await reader.states(
+        Q, ["done", "delayed", "runs", "never", "ready", "fails", "dropped", "cancelled", "ready"]
+    )
     assert [state.value for state in states] == [
         *("gone", "delayed", "running", "gone", "ready", "failed", "gone", "running", "ready"),
     ]

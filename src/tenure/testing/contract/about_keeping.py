@@ -1,5 +1,5 @@
 """Keepers renew and pushers push from threads, on connections of their own."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 import threading

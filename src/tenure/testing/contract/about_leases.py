@@ -1,5 +1,5 @@
 """A lease is held for a term: renewed by its holder, lost to the next claim after its end (P2, P3, P5, P6)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import time
 
@@ -217,15 +217,15 @@ async def test_a_job_that_ended_is_not_brought_back_by_recovery(store: StoreUnde
     assert await where(store.queue) == {"leased": 1, "failed": 1}
 
 
-@pytest.mark.parametrize("release", [{}, {"delay": LONG}], ids=["at once", "delayed"])
+@pytest.mark.parametrize("delay", [0.0, LONG], ids=["at once", "delayed"])
 async def test_a_job_given_back_before_its_lease_lapsed_is_not_recovered_too(
-    store: StoreUnderTest, release: dict[str, float]
+    store: StoreUnderTest, delay: float
 ) -> None:
     lease = await pushed_and_claimed(store.queue, lease=SHORT)
-    await done(store.queue, Release(lease, **release))
+    await done(store.queue, Release(lease, delay=delay))
     await pass_time(store.queue, SHORT * 2)
     got = await claim(store.queue, 10)
-    assert [(one.deliveries, one.crashes) for one in got] == ([] if release else [(2, 0)])
+    assert [(one.deliveries, one.crashes) for one in got] == ([] if delay else [(2, 0)])
     assert (await store.queue.counts(Q)).lapsed == 0
 
 

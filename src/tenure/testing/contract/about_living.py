@@ -1,5 +1,5 @@
 """A driver opens nothing before it is needed, works from any loop, and closes what it opened."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 import threading

@@ -1,5 +1,5 @@
 """Higher priorities first, then by entry to the ready line (P9)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import pytest
 

@@ -1,5 +1,5 @@
 """A push stores each job once, whatever state its id is in (P1)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 from tenure.queue import Ack, Drop, Fail, Release
 from tenure.testing.contract.steps import (
@@ -120,8 +120,8 @@ async def test_an_id_whose_job_was_dropped_makes_a_new_job(store: StoreUnderTest
 
 
 async def test_an_id_whose_waiting_job_was_cancelled_makes_a_new_job(store: StoreUnderTest) -> None:
-    for options in ({}, {"delay": 60.0}):
-        await push(store.queue, job("x", **options))
+    for delay in (0.0, 60.0):
+        await push(store.queue, job("x", delay=delay))
         await store.queue.cancel(Q, ["x"])
         await push(store.queue, job("x", envelope=b"new"))
         assert [lease.envelope for lease in await drained(store.queue, 1)] == [b"new"]

@@ -1,5 +1,5 @@
 """The promises hold between processes that race (P1 to P5, P7)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 import collections

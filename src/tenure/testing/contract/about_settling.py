@@ -1,5 +1,5 @@
 """A settlement ends a lease once, and only the lease that is the job's current one (P3, P7)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 

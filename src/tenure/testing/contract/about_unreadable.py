@@ -1,5 +1,5 @@
 """What cannot be read is set aside whole and counted, and stops nothing (P11)."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 from collections.abc import Awaitable, Callable
 

@@ -1,5 +1,5 @@
 """A claim that waits returns as soon as there is something, and a push wakes it."""
-# ruff: noqa: D103, PLR2004 - a behaviour's name is its sentence, and its numbers are its own
+# ruff: noqa: D103 - the name of a behaviour is its sentence
 
 import asyncio
 import time

@@ -64,7 +64,7 @@ async def push(queue: Queue, *pushes: Push) -> None:
     assert [(one.id, one.outcome) for one in answers] == [(one.id, "stored") for one in pushes]
 
 
-async def claim(  # noqa: PLR0913 - the contract's own parameters
+async def claim(
     queue: Queue,
     limit: int = 1,
     *,
@@ -75,9 +75,7 @@ async def claim(  # noqa: PLR0913 - the contract's own parameters
     suspects: bool = True,
 ) -> list[Lease]:
     """Return what one claim brings; it can read everything."""
-    claimed = await queue.claim(
-        queues, limit=limit, lease=lease, wait=wait, crash_limit=crash_limit, suspects=suspects
-    )
+    claimed = await queue.claim(queues, limit=limit, lease=lease, wait=wait, crash_limit=crash_limit, suspects=suspects)
     assert list(claimed.unreadable) == []
     assert len({(lease.queue, lease.id) for lease in claimed.leases}) == len(claimed.leases) <= limit
     return list(claimed.leases)
@@ -188,7 +186,9 @@ async def assert_empty(queue: Queue, name: str = Q) -> None:
 async def where(queue: Queue, name: str = Q) -> dict[str, int]:
     """Return the counts that are not zero."""
     counts = await queue.counts(name)
-    fields = {state: getattr(counts, state) for state in ("ready", "delayed", "leased", "lapsed", "failed", "unreadable")}
+    fields = {
+        state: getattr(counts, state) for state in ("ready", "delayed", "leased", "lapsed", "failed", "unreadable")
+    }
     return {state: number for state, number in fields.items() if number}
 
 

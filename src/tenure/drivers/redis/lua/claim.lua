@@ -1,6 +1,6 @@
 -- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
 -- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way.
--- KEYS: client jobs running ready prio delayed leased suspects fence seq unreadable wake gone none
+-- KEYS: client jobs running ready ready:prio delayed leased suspects fence seq unreadable wake gone none
 -- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
 --         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
@@ -13,7 +13,7 @@
 -- include: header
 -- include: lines
 -- include: wake
-local client, jobs, running, ready, prio, delayed, leased, suspects =
+local client, jobs, running, ready, ready_prio, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local fence_key, seq, unreadable, wake, gone, none = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
@@ -69,7 +69,7 @@ local leftover = call('LINDEX', gone, 0) or ''
 call('HLEN', jobs)
 call('HLEN', running)
 call('LLEN', ready)
-call('ZCARD', prio)
+call('ZCARD', ready_prio)
 call('LLEN', suspects)
 call('XLEN', unreadable)
 call('LLEN', wake)
@@ -133,7 +133,7 @@ for i = 1, #due do
   local _, last, entry, priority = find(due[i], '^([^|]+|%d+)|(%-?%d+)$')
   if last then enter(entry, priority) else enter(due[i], '0') end
 end
-enter_all(ready, prio, seq, base)
+enter_all(ready, ready_prio, seq, base)
 if #due > 0 then call('ZREMRANGEBYRANK', delayed, 0, #due - 1) end
 
 if fence and (tonumber(fence) or 0) >= micros then fence = plus(fence, 1) else fence = decimal(micros) end
@@ -209,7 +209,7 @@ end
 local walked = {}
 local function ranked_between(low, high)
   return function(off, n)
-    local raw = call('ZRANGEBYSCORE', prio, low, high, 'LIMIT', off, n)
+    local raw = call('ZRANGEBYSCORE', ready_prio, low, high, 'LIMIT', off, n)
     local entries = {}
     for i = 1, #raw do
       walked[#walked + 1] = raw[i]
@@ -226,9 +226,9 @@ if suspect_allowed and want > 0 then
   from_suspects = walk(function(off, n) return call('LRANGE', suspects, off, off + n - 1) end)
   want = want + others
 end
-if call('ZCARD', prio) > 0 then walk(ranked_between('-inf', '(0')) end
+if call('ZCARD', ready_prio) > 0 then walk(ranked_between('-inf', '(0')) end
 from_ready = walk(function(off, n) return call('LRANGE', ready, off, off + n - 1) end)
-if call('ZCARD', prio) > #walked then walk(ranked_between('(0', '+inf')) end
+if call('ZCARD', ready_prio) > #walked then walk(ranked_between('(0', '+inf')) end
 
 -- Destinations first, then the lines.
 if got > 0 then
@@ -244,9 +244,9 @@ if got > 0 then call('HDEL', jobs, unpack(moved_ids)) end
 if #apart > 0 then call('HDEL', jobs, unpack(apart)) end
 if from_suspects > 0 then call('LTRIM', suspects, from_suspects, -1) end
 if from_ready > 0 then call('LTRIM', ready, from_ready, -1) end
-if #walked > 0 then call('ZREM', prio, unpack(walked)) end
+if #walked > 0 then call('ZREM', ready_prio, unpack(walked)) end
 
-local left = call('LLEN', ready) + call('ZCARD', prio) > 0
+local left = call('LLEN', ready) + call('ZCARD', ready_prio) > 0
 local others = call('LLEN', suspects) > 0
 if left or (others and (fresh_suspects or from_suspects > 0)) then wake_up(wake) end
 if want > 0 and budget <= 0 and (left or (others and suspect_allowed)) then reply[3] = '1' end

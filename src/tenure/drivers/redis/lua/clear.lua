@@ -1,11 +1,11 @@
 -- Removes all waiting jobs in one step, whatever their number: their records are set apart, to be swept by later calls.
--- KEYS: client jobs ready prio delayed suspects gone fresh none
+-- KEYS: client jobs ready ready:prio delayed suspects gone fresh none
 -- ARGV: number repeated ttl
 -- Reply: {done|repeated|old, number of jobs}
 -- include: base
 -- include: decimal
 -- include: numbered
-local client, jobs, ready, prio, delayed, suspects, gone, fresh, none =
+local client, jobs, ready, ready_prio, delayed, suspects, gone, fresh, none =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 
 local state, answer = earlier(client)
@@ -18,7 +18,7 @@ if n > 0 then
   call('RPUSH', gone, fresh)
   call('RENAME', jobs, fresh)
 end
-call('UNLINK', ready, prio, delayed, suspects)
+call('UNLINK', ready, ready_prio, delayed, suspects)
 answer = decimal(n)
 remember(client, answer)
 return { 'done', answer }

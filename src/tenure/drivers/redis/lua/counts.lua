@@ -1,12 +1,12 @@
 -- Counts a queue's jobs by state, in constant time.
--- KEYS: jobs ready prio delayed leased suspects failed unreadable
+-- KEYS: jobs ready ready:prio delayed leased suspects failed unreadable
 -- ARGV:
 -- Reply: {ready, delayed, leased, lapsed, failed, unreadable, ms that the oldest head of a line has been ready or ''}
 -- include: base
 -- include: decimal
 -- include: now
 -- include: header
-local jobs, ready, prio, delayed, leased, suspects, failed, unreadable =
+local jobs, ready, ready_prio, delayed, leased, suspects, failed, unreadable =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 
 -- Entries whose job was cancelled are passed over; behind a hundred of them the age is told by another line or not at all.
@@ -26,7 +26,7 @@ local function look(members, from)
   end
 end
 look(call('LRANGE', ready, 0, 99), 1)
-look(call('ZRANGE', prio, 0, 99), 18)
+look(call('ZRANGE', ready_prio, 0, 99), 18)
 look(call('LRANGE', suspects, 0, 99), 1)
 
 local waiting = call('ZCARD', delayed)

@@ -1,5 +1,5 @@
 -- Stores jobs once (P1): those whose ids exist in any state are held, and nothing of them changes.
--- KEYS: client jobs running failed seq ready prio delayed wake
+-- KEYS: client jobs running failed seq ready ready:prio delayed wake
 -- ARGV: number repeated ttl, then for each job: id options envelope
 --       options: '' or `delay ms|priority|crash limit (0: unset)|expires in ms (0: never)`
 -- Reply: {done|repeated|old, answer, 1 when these are the queue's first jobs};
@@ -11,7 +11,7 @@
 -- include: sequence
 -- include: lines
 -- include: wake
-local client, jobs, running, failed, seq, ready, prio, delayed, wake =
+local client, jobs, running, failed, seq, ready, ready_prio, delayed, wake =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 
 local state, answer = earlier(client)
@@ -25,7 +25,7 @@ local held = call('HLEN', running) > 0 and call('HMGET', running, unpack(ids)) o
 local ended = call('HLEN', failed) > 0 and call('HMGET', failed, unpack(ids)) or {}
 local base = sequence(seq)
 if not base then return redis.error_reply(SPOILT) end
-local idle = call('LLEN', ready) + call('ZCARD', prio) == 0
+local idle = call('LLEN', ready) + call('ZCARD', ready_prio) == 0
 local first = earliest(delayed)
 call('LLEN', wake)
 
@@ -77,7 +77,7 @@ if #new > 0 then
   end
   call('HSET', jobs, unpack(fields))
   if #line > 0 then call('RPUSH', ready, unpack(line)) end
-  if #scored > 0 then call('ZADD', prio, unpack(scored)) end
+  if #scored > 0 then call('ZADD', ready_prio, unpack(scored)) end
   if #times > 0 then call('ZADD', delayed, unpack(times)) end
   if (idle and #line + #scored > 0) or soonest < first then wake_up(wake) end
 end

@@ -1,5 +1,5 @@
 -- Ends leases. What is no longer leased under the very member that is named is stale, and nothing of it changes.
--- KEYS: client jobs running ready prio delayed leased suspects failed failed:at unreadable seq wake cancel none
+-- KEYS: client jobs running ready ready:prio delayed leased suspects failed failed:at unreadable seq wake cancel none
 -- ARGV: number repeated ttl acks, then the members to acknowledge, then for each other: verb member detail kind
 --       verb r release: detail delay ms, kind '' | free | crashed
 --            f fail: detail the failure, one line
@@ -14,7 +14,7 @@
 -- include: header
 -- include: lines
 -- include: wake
-local client, jobs, running, ready, prio, delayed, leased, suspects =
+local client, jobs, running, ready, ready_prio, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local failed, failed_at, unreadable, seq, wake, cancel, none =
   KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -55,7 +55,7 @@ if #others > 0 then
   if requests then asked = call('HMGET', cancel, unpack(other_ids)) end
   base = sequence(seq)
   if not base then return redis.error_reply(SPOILT) end
-  idle = call('LLEN', ready) + call('ZCARD', prio) == 0
+  idle = call('LLEN', ready) + call('ZCARD', ready_prio) == 0
   first = earliest(delayed)
   call('HLEN', jobs)
   call('HLEN', failed)
@@ -115,7 +115,7 @@ end
 if #fields > 0 then
   call('HSET', jobs, unpack(fields))
   local entered = #lined + #ranked + #suspected > 0
-  enter_all(ready, prio, seq, base)
+  enter_all(ready, ready_prio, seq, base)
   if #suspected > 0 then call('RPUSH', suspects, unpack(suspected)) end
   if #times > 0 then call('ZADD', delayed, unpack(times)) end
   if (entered and (idle or #suspected > 0)) or soonest < first then wake_up(wake) end

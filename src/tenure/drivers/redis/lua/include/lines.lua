@@ -16,7 +16,7 @@ local function padded(sequence)
 end
 
 -- Writes what was noted. `base` is the queue's sequence as it stands, a decimal string.
-local function enter_all(ready, prio, seq, base)
+local function enter_all(ready, ready_prio, seq, base)
   if #lined > 0 then
     call('RPUSH', ready, unpack(lined))
   end
@@ -27,7 +27,7 @@ local function enter_all(ready, prio, seq, base)
       scored[2 * i - 1] = decimal(-tonumber(ranked[i][2]))
       scored[2 * i] = padded(plus(base, i)) .. '|' .. ranked[i][1]
     end
-    call('ZADD', prio, unpack(scored))
+    call('ZADD', ready_prio, unpack(scored))
   end
 end
 

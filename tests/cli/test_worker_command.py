@@ -1,0 +1,147 @@
+"""The worker command: how it starts, what it says, how it ends, and with which exit code."""
+
+import json
+import signal
+import socket
+
+import pytest
+
+from tests.cli.conftest import Program
+from tests.support import processes
+from tests.support.servers import Server
+
+BUSY = ["worker", "shop:app", "--queues", "slow", "--concurrency", "2"]
+
+
+def push(tenure: Program, name: str, arguments: list[object], *options: str) -> str:
+    done = tenure("push", name, json.dumps(arguments), "--app", "shop:app", *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_it_says_what_it_works_on_and_why_it_ended(tenure: Program) -> None:
+    push(tenure, "greet", ["Ana"])
+    done = tenure("worker", "shop:app", "--stop-when-empty", "-c", "7")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    first, *_, last = done.stderr.strip().splitlines()
+    for part in ("store sql", "namespace shop", "queues default,slow", "concurrency 7", "4 jobs"):
+        assert part in first
+    assert last == "tenure: stopped: empty"
+    assert tenure.ran == ["greet Ana 1"]
+
+
+def test_its_start_shows_no_credentials(tenure: Program, valkey: Server) -> None:
+    url = valkey.url.replace("unix://", "unix://user:hunter2-canary@")
+    with tenure.begin("worker", "shop:app", env={"TENURE_URL": url}) as worker:
+        worker.wait_for_output("store redis")
+        assert worker.stop() == 0
+        assert "hunter2" not in worker.output
+        assert str(valkey.socket) not in worker.output
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [(["--once"], "completed"), (["--max-jobs", "2"], "max_jobs"), (["--stop-when-empty"], "empty")],
+)
+def test_a_limit_ends_it_with_its_reason_and_0(tenure: Program, options: list[str], reason: str) -> None:
+    for _ in range(3):
+        push(tenure, "greet", ["Ana"])
+    done = tenure("worker", "shop:app", *options)
+    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (0, f"tenure: stopped: {reason}")
+
+
+def test_a_time_limit_ends_it_with_0(tenure: Program) -> None:
+    done = tenure("worker", "shop:app", "--max-time", "0.2")
+    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (0, "tenure: stopped: max_time")
+
+
+def test_one_shot_mode_with_a_failing_job_ends_with_0_on_each_run(tenure: Program) -> None:
+    for _ in range(2):
+        push(tenure, "fail", ["hunter2"])
+        assert tenure("worker", "shop:app", "--once").returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_running_jobs_end_and_is_0(tenure: Program, number: signal.Signals) -> None:
+    push(tenure, "sleep", [0.5])
+    with tenure.begin(*BUSY) as worker:
+        processes.eventually(lambda: "sleep begins" in tenure.ran, 10)
+        worker.signal(number)
+        assert worker.wait(10) == 0
+        assert worker.output.strip().splitlines()[-1] == "tenure: stopped: shutdown"
+        assert "Traceback" not in worker.output
+    assert tenure.ran == ["sleep begins", "sleep ends"]
+
+
+def test_a_second_signal_gives_the_jobs_back_at_once(tenure: Program) -> None:
+    push(tenure, "sleep", [30])
+    with tenure.begin(*BUSY) as worker:
+        processes.eventually(lambda: "sleep begins" in tenure.ran, 10)
+        worker.signal(signal.SIGINT)
+        worker.wait_for_output("draining")  # two signals at the same moment are one
+        worker.signal(signal.SIGINT)
+        worker.wait(10)
+        assert "Traceback" not in worker.output
+    [row] = json.loads(tenure("status", "--queue", "slow", "--json").stdout)["queues"]
+    assert (row["ready"] + row["delayed"], row["leased"]) == (1, 0)
+
+
+def test_without_its_store_it_keeps_trying(tenure: Program) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"redis://127.0.0.1:{taken.getsockname()[1]}/0"
+        with tenure.begin("worker", "shop:app", env={"TENURE_URL": url}) as worker:
+            worker.wait_for_output("WARNING", 15)
+            assert worker.exit_code is None
+            worker.signal(signal.SIGTERM)
+            assert worker.wait(15) == 0
+            assert "Traceback" not in worker.output
+
+
+def test_logs_are_lines_of_json_when_asked_for(tenure: Program) -> None:
+    push(tenure, "fail", ["hunter2-canary"])
+    done = tenure("worker", "shop:app", "--stop-when-empty", "--log-format", "json", "--log-level", "debug")
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert lines
+    assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
+    assert "hunter2" not in json.dumps([line["message"] for line in lines])
+
+
+def test_the_application_is_found_in_the_environment_and_in_pyproject(tenure: Program) -> None:
+    assert tenure("worker", "--stop-when-empty", env={"TENURE_APP": "shop:app"}).returncode == 0
+    tenure.write("pyproject.toml", '[tool.tenure]\napp = "shop:app"\n')
+    done = tenure("worker", "--stop-when-empty")
+    assert done.returncode == 0, done.stderr
+    assert "4 jobs" in done.stderr
+    # The nearer one counts.
+    assert tenure("worker", "--stop-when-empty", env={"TENURE_APP": "nowhere:app"}).returncode == 3
+    assert tenure("worker", "shop:app", "--stop-when-empty", env={"TENURE_APP": "nowhere:app"}).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["[tool.tenure]\napp = 5\n", "[tool.tenure\n", '[tool.tenure]\napp = "shop"\n', '[tool]\ntenure = "x"\n']
+)
+def test_a_wrong_pyproject_is_2_and_names_the_file(tenure: Program, text: str) -> None:
+    tenure.write("pyproject.toml", text)
+    done = tenure("worker", "--stop-when-empty")
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "pyproject.toml" in done.stderr
+
+
+def test_an_application_in_the_directory_of_pyproject_is_found_from_below(tenure: Program) -> None:
+    tenure.write("pyproject.toml", '[tool.tenure]\napp = "shop:app"\n')
+    (tenure.directory / "deep" / "er").mkdir(parents=True)
+    tenure.directory = tenure.directory / "deep" / "er"
+    assert tenure("worker", "--stop-when-empty").returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_application_is_imported_is_an_orderly_end(tenure: Program, number: signal.Signals) -> None:
+    tenure.write("slow_start.py", "print('importing', flush=True)\nimport time\ntime.sleep(30)\n")
+    with tenure.begin("worker", "slow_start:app") as worker:
+        worker.wait_for_output("importing")
+        worker.signal(number)
+        assert worker.wait(10) == 0
+        assert worker.output.strip().splitlines()[-1] == "tenure: stopped: shutdown"

@@ -1,0 +1,412 @@
+"""What the scripts must do, said again in plain Python over plain lists, with the whole of the stored state."""
+
+from bisect import insort
+from dataclasses import dataclass, field
+from typing import Any
+
+CRASH_LIMIT = 3
+
+
+@dataclass
+class Job:
+    id: str
+    inc: int
+    envelope: bytes
+    limit: int = 0
+    expiry: int = 0
+    at: int = 0
+    priority: int = 0
+    deliveries: int = 0
+    free: int = 0
+    crashes: int = 0
+    rest: str = ""
+    # While it is leased:
+    member: str = ""
+    deadline: int = 0
+    record: bytes = b""
+
+    @property
+    def entry(self) -> str:
+        return f"{self.id}|{self.inc}"
+
+    @property
+    def delayed_entry(self) -> str:
+        return f"{self.entry}|{self.priority}" if self.priority else self.entry
+
+    def stored(self) -> bytes:
+        counters = f"{self.inc}|{self.deliveries}|{self.free}|{self.crashes}"
+        return f"{counters}|{self.limit}|{self.expiry}|{self.at}|{self.priority}{self.rest}\n".encode() + self.envelope
+
+
+@dataclass
+class Model:
+    now: int
+    waiting: dict[str, Job] = field(default_factory=dict)
+    running: dict[str, Job] = field(default_factory=dict)
+    failed: dict[str, tuple[Job, bytes, int]] = field(default_factory=dict)
+    planted: dict[str, bytes] = field(default_factory=dict)
+    """Records in the waiting hash that are no records."""
+    ready: list[str] = field(default_factory=list)
+    prio: list[tuple[int, str]] = field(default_factory=list)
+    delayed: dict[str, int] = field(default_factory=dict)
+    suspects: list[str] = field(default_factory=list)
+    unreadable: list[dict[bytes, bytes]] = field(default_factory=list)
+    cancel: dict[str, int] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+    leftovers: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    clients: dict[str, str] = field(default_factory=dict)
+    seq: int = 0
+    fence: int = 0
+    awake: bool = False
+    ended: set[str] = field(default_factory=set)
+    """Members whose lease has ended."""
+    seen: dict[str, int] = field(default_factory=dict)
+    """How often what happened: a run that never met a case proves nothing about it."""
+
+    def note(self, what: str) -> None:
+        self.seen[what] = self.seen.get(what, 0) + 1
+
+    # ------------------------------------------------------------------------------------------------- the lines
+
+    def next(self) -> int:
+        self.seq += 1
+        return self.seq
+
+    @property
+    def idle(self) -> bool:
+        return not self.ready and not self.prio
+
+    @property
+    def first_delayed(self) -> float:
+        return min(self.delayed.values(), default=float("inf"))
+
+    def enter(self, entries: list[tuple[str, int]]) -> None:
+        self.ready += [entry for entry, priority in entries if not priority]
+        for entry, priority in entries:
+            if priority:
+                insort(self.prio, (-priority, f"{self.next():016d}|{entry}"))
+
+    # ------------------------------------------------------------------------------------------------ transitions
+
+    def push(self, jobs: list[tuple[str, int, int, int, int, bytes]]) -> str:
+        """Take (id, delay, priority, crash limit, expires in, envelope) each; return the answer."""
+        idle, first, letters, fresh = self.idle, self.first_delayed, "", []
+        for job_id, delay, priority, limit, expires, envelope in jobs:
+            if job_id in self.waiting or job_id in self.running or job_id in self.failed or job_id in self.planted:
+                letters += "h"
+                continue
+            letters += "s"
+            job = Job(job_id, self.next(), envelope, limit=limit, priority=priority)
+            job.expiry = self.now + expires if expires else 0
+            job.at = self.now + delay
+            self.waiting[job_id] = job
+            fresh.append((job, delay))
+        for job, delay in fresh:
+            if delay:
+                self.delayed[job.delayed_entry] = self.now + delay
+            elif job.priority:
+                insort(self.prio, (-job.priority, f"{job.inc:016d}|{job.entry}"))
+            else:
+                self.ready.append(job.entry)
+        soonest = min((self.now + delay for _, delay in fresh if delay), default=float("inf"))
+        if (idle and any(not delay for _, delay in fresh)) or soonest < first:
+            self.awake = True
+        return "" if set(letters) == {"s"} else letters
+
+    def judged(self, job: Job, crash_limit: int) -> str:
+        limit = job.limit or crash_limit
+        if job.crashes >= limit:
+            return "c"
+        if job.expiry and job.expiry <= self.now:
+            return "e"
+        if job.deliveries > 1000:
+            return "d"
+        return "s" if job.crashes and job.crashes == limit - 1 else "-"
+
+    def claim(self, limit: int, lease: int, token: str, suspects: bool, crash_limit: int) -> list[Any]:  # noqa: FBT001
+        """Return the reply, but for its second to fourth element."""
+        lapsed = sorted((job.deadline, job.member.encode(), job) for job in self.running.values())
+        lapsed = [each for each in lapsed if each[0] <= self.now]
+        self._repair()
+        entering: list[tuple[str, int]] = []
+        fresh_suspects = False
+        for _, _, job in lapsed:
+            self.note("lapsed")
+            self.ended.add(job.member)
+            del self.running[job.id]
+            job.crashes += 1
+            job.at = self.now
+            self.waiting[job.id] = job
+            if job.crashes == (job.limit or crash_limit) - 1:
+                self.suspects.append(job.entry)
+                fresh_suspects = True
+            else:
+                entering.append((job.entry, job.priority))
+        for due, entry in sorted((due, entry) for entry, due in self.delayed.items() if due <= self.now):
+            parts = entry.split("|")
+            entering.append(("|".join(parts[:2]), int(parts[2]) if parts[2:] else 0))
+            del self.delayed[entry]
+            assert due <= self.now
+        self.enter(entering)
+        taking = _Taking(self, limit, lease, token, suspects, crash_limit)
+        walked = taking.run()
+        fresh_suspects = fresh_suspects or bool(taking.moved)
+        if not self.idle or (self.suspects and (fresh_suspects or walked)):
+            self.awake = True
+        status = b"done" if taking.members else b"empty"
+        return [status, taking.marks.encode(), taking.aside, *taking.pairs]
+
+    def _repair(self) -> None:
+        ahead = sorted((job.deadline, job.member) for job in self.running.values())
+        if ahead and ahead[-1][0] > self.now + int(ahead[-1][1].rsplit("|", 1)[1]):
+            self.note("clock went back")
+            for job in self.running.values():
+                job.deadline = min(job.deadline, self.now + int(job.member.rsplit("|", 1)[1]))
+
+    def set_aside(self, job_id: str, reason: str, record: bytes) -> None:
+        self.note("set aside")
+        self.unreadable.append({b"id": job_id.encode(), b"reason": reason.encode(), b"record": record})
+
+    def held(self, member: str) -> Job | None:
+        job = self.running.get(member.split("|")[0])
+        return job if job is not None and job.member == member else None
+
+    def settle(self, acks: list[str], others: list[tuple[str, str, str, str]]) -> str:
+        idle, first, letters = self.idle, self.first_delayed, ""
+        entering: list[tuple[str, int]] = []
+        delayed: list[int] = []
+        suspected = False
+        for verb, member, detail, kind in [*(("a", member, "", "") for member in acks), *others]:
+            job = self.held(member)
+            if job is None:
+                self.note("stale")
+                letters += "s"
+                continue
+            assert member not in self.ended
+            self.ended.add(member)
+            del self.running[job.id]
+            requested = self.cancel.pop(job.id, None) == job.inc
+            letters += "c" if verb == "r" and requested else "d"
+            if verb == "s":
+                self.set_aside(job.id, detail, job.record)
+            elif verb == "f":
+                job.at = self.now
+                self.failed[job.id] = job, detail.encode(), self.now
+            elif verb == "r" and not requested:
+                job.free += kind == "free"
+                job.crashes += kind == "crashed"
+                job.at = self.now + int(detail)
+                self.waiting[job.id] = job
+                if int(detail):
+                    self.delayed[job.delayed_entry] = job.at
+                    delayed.append(job.at)
+                elif kind == "crashed" and job.crashes == job.limit - 1:
+                    self.suspects.append(job.entry)
+                    suspected = True
+                else:
+                    entering.append((job.entry, job.priority))
+        self.enter(entering)
+        if (entering and idle) or suspected or min(delayed, default=float("inf")) < first:
+            self.awake = True
+        return "" if set(letters) == {"d"} else letters
+
+    def renew(self, members: list[str]) -> str:
+        letters = ""
+        for member in members:
+            job = self.held(member)
+            if job is None:
+                letters += "l"
+            else:
+                job.deadline = self.now + int(member.rsplit("|", 1)[1])
+                letters += "c" if self.cancel.get(job.id) == job.inc else "h"
+        return "" if set(letters) == {"h"} else letters
+
+    def cancel_jobs(self, ids: list[str]) -> str:
+        letters = ""
+        for job_id in ids:
+            if job_id in self.running:
+                self.cancel[job_id] = self.running[job_id].inc
+                letters += "q"
+            elif job_id in self.waiting:
+                self.delayed.pop(self.waiting.pop(job_id).delayed_entry, None)
+                letters += "r"
+            else:
+                letters += "n"
+        return letters
+
+    def clear(self, leftover: str) -> int:
+        number = len(self.waiting) + len(self.planted)
+        if number:
+            self.gone.append(leftover)
+            self.leftovers[leftover] = {**{i: job.stored() for i, job in self.waiting.items()}, **self.planted}
+        for line in (self.waiting, self.planted, self.ready, self.prio, self.delayed, self.suspects):
+            line.clear()
+        return number
+
+    def retry(self, jobs: list[tuple[str, int]]) -> str:
+        idle, letters = self.idle, ""
+        entering: list[tuple[str, int]] = []
+        for job_id, inc in jobs:
+            if job_id not in self.failed or self.failed[job_id][0].inc != inc:
+                letters += "n"
+                continue
+            letters += "y"
+            old = self.failed.pop(job_id)[0]
+            expiry = 0 if old.expiry <= self.now else old.expiry
+            job = Job(job_id, self.next(), old.envelope, old.limit, expiry, self.now, old.priority)
+            self.waiting[job_id] = job
+            entering.append((job.entry, job.priority))
+        self.enter(entering)
+        if entering and idle:
+            self.awake = True
+        return letters
+
+    def forget(self, jobs: list[tuple[str, int]]) -> str:
+        letters = ""
+        for job_id, inc in jobs:
+            there = job_id in self.failed and self.failed[job_id][0].inc == inc
+            letters += "y" if there else "n"
+            if there:
+                del self.failed[job_id]
+        return letters
+
+    # --------------------------------------------------------------------------------------------------- the whole
+
+    def states(self, ids: list[str]) -> str:
+        def state(job_id: str) -> str:
+            if job_id in self.running:
+                return "l"
+            if job_id in self.waiting:
+                return "d" if self.waiting[job_id].delayed_entry in self.delayed else "r"
+            return "r" if job_id in self.planted else "f" if job_id in self.failed else "g"
+
+        return "".join(map(state, ids))
+
+    def counts(self) -> list[int]:
+        lapsed = sum(job.deadline <= self.now for job in self.running.values())
+        waiting = len(self.waiting) + len(self.planted)
+        delayed = len(self.delayed)
+        return [waiting - delayed, delayed, len(self.running), lapsed, len(self.failed), len(self.unreadable)]
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that the queue's keys must hold, by name."""
+        held: dict[str, Any] = {
+            "jobs": {**{i: job.stored() for i, job in self.waiting.items()}, **self.planted},
+            "running": {i: job.record for i, job in self.running.items()},
+            "leased": sorted((job.deadline, job.member) for job in self.running.values()),
+            "ready": self.ready,
+            "ready:prio": sorted(self.prio),
+            "delayed": sorted((due, entry) for entry, due in self.delayed.items()),
+            "suspects": self.suspects,
+            "failed": {i: _failed(job, line) for i, (job, line, _) in self.failed.items()},
+            "failed:at": sorted((at, i) for i, (_, _, at) in self.failed.items()),
+            "unreadable": self.unreadable,
+            "cancel": {i: str(inc).encode() for i, inc in self.cancel.items()},
+            "gone": self.gone,
+            "seq": str(self.seq).encode() if self.seq else None,
+            "fence": str(self.fence).encode() if self.fence else None,
+            "wake": ["1"] if self.awake else [],
+            **{f"client:{client}": answer.encode() for client, answer in self.clients.items()},
+            **self.leftovers,
+        }
+        return {name: _bytes(value) for name, value in held.items() if value}
+
+
+class _Taking:
+    """The second half of a claim: from the lines into leases."""
+
+    def __init__(self, model: Model, limit: int, lease: int, token: str, suspects: bool, crash_limit: int) -> None:  # noqa: FBT001
+        self.model, self.want, self.lease, self.token = model, limit, lease, token
+        self.suspects, self.crash_limit = suspects, crash_limit
+        self.fence = max(model.fence + 1, model.now * 1000)
+        self.took_suspect = False
+        self.marks = ""
+        self.members: list[str] = []
+        self.pairs: list[bytes] = []
+        self.aside: list[bytes] = []
+        self.moved: list[str] = []
+        self.touched: set[str] = set()
+
+    def run(self) -> int:
+        model = self.model
+        others, self.want = self.want - 1, 1
+        walked = self.walk(model.suspects) if self.suspects and others >= 0 else 0
+        self.want = self.want + others if self.suspects else others + 1
+        above = [(score, entry) for score, entry in model.prio if score < 0]
+        below = [(score, entry) for score, entry in model.prio if score > 0]
+        self.walk_ranked(above)
+        self.walk(model.ready)
+        self.walk_ranked(below)
+        model.prio = sorted(above + below)
+        model.suspects += self.moved
+        if self.members:
+            model.fence = self.fence
+        return walked
+
+    def walk(self, line: list[str]) -> int:
+        walked = 0
+        while self.want > 0 and walked < len(line):
+            # The script reads a window of as many as it wants, and considers all of it.
+            window = line[walked : walked + self.want]
+            for entry in window:
+                self.consider(entry)
+            walked += len(window)
+        del line[:walked]
+        return walked
+
+    def walk_ranked(self, line: list[tuple[int, str]]) -> None:
+        entries = [entry[17:] for _, entry in line]
+        walked = self.walk(entries)
+        del line[:walked]
+
+    def consider(self, entry: str) -> None:
+        model = self.model
+        job_id = entry.split("|")[0]
+        if job_id in self.touched:
+            return
+        if job_id in model.planted:
+            record = model.planted.pop(job_id)
+            model.set_aside(job_id, "header", record)
+            self.aside.append(job_id.encode())
+            return
+        job = model.waiting.get(job_id)
+        if job is None or job.entry != entry:
+            model.note("entry of a job that is gone")
+            return
+        job.deliveries += 1
+        mark = model.judged(job, self.crash_limit)
+        job.deliveries -= 1
+        self.touched.add(job_id)
+        if mark == "s" and (self.took_suspect or not self.suspects):
+            model.note("suspect steps over")
+            self.moved.append(entry)
+            return
+        model.note(f"leased {mark}")
+        self.took_suspect = self.took_suspect or mark == "s"
+        del model.waiting[job_id]
+        job.record = job.stored()
+        job.deliveries += 1
+        counters = f"{job.deliveries}|{job.free}|{job.crashes}"
+        job.member = f"{entry}|{counters}|{self.token}|{self.fence}|{self.lease}"
+        job.deadline = model.now + self.lease
+        model.running[job_id] = job
+        self.want -= 1
+        self.marks += mark
+        self.members.append(job.member)
+        self.pairs += [job.member.encode(), job.record]
+
+
+def _failed(job: Job, line: bytes) -> bytes:
+    header, _, envelope = job.stored().partition(b"\n")
+    return header + b"\n" + line + b"\n" + envelope
+
+
+def _bytes(value: Any) -> Any:
+    """Turn names into bytes, and (score, member) pairs round, as a client tells them."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict):
+        return {_bytes(name): _bytes(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return _bytes(value[1]), value[0]
+    return [_bytes(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,232 @@
+"""Random calls, each compared with the model: the reply, and then everything that is stored.
+
+The seed is in the test's name: a failure is repeated by running that test again.
+"""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+
+from tests.redis.model import CRASH_LIMIT, Model
+from tests.redis.scripted import Scripted, with_set_clock
+
+STEPS = 1500
+IDS = [f"id{number}" for number in range(24)]
+CASES = {
+    *("lapsed", "clock went back", "set aside", "stale", "entry of a job that is gone", "suspect steps over"),
+    *("leased -", "leased s", "leased c", "leased e"),
+}
+
+
+class Run:
+    """One random history."""
+
+    def __init__(self, queue: Scripted, seed: int) -> None:
+        self.queue = queue
+        self.dice = random.Random(seed)
+        self.model = Model(now=1_000_000)
+        self.leases: list[str] = []
+        self.last: dict[str, Callable[[int, str], Any]] = {}
+        self.replies: dict[str, Any] = {}
+        self.numbers = dict.fromkeys("pcsxnrf", 0)
+        queue.set_clock(self.model.now)
+
+    def step(self) -> None:
+        moves = {
+            self.push: 20, self.claim: 22, self.settle: 20, self.renew: 5, self.cancel: 7, self.clear: 1,
+            self.sweep: 3, self.retry: 4, self.forget: 2, self.clock: 12, self.repeat: 12, self.plant: 1, self.wait: 4,
+        }  # fmt: skip
+        self.dice.choices(list(moves), list(moves.values()))[0]()
+        assert self.queue.dump() == self.model.dump()
+        counted = self.queue.call("counts")
+        assert counted[:6] == self.model.counts()
+        assert self.queue.call("states", IDS).decode() == self.model.states(IDS)
+
+    def numbered(self, client: str, call: Callable[[int, str], Any], answer: str) -> Any:
+        self.numbers[client] += 1
+        self.model.clients[client] = f"{self.numbers[client]}|{answer}"
+        self.last[client] = call
+        self.replies[client] = call(self.numbers[client], "0")
+        return self.replies[client]
+
+    def some_ids(self, most: int) -> list[str]:
+        return self.dice.choices(IDS, k=self.dice.randint(1, most))
+
+    # ---------------------------------------------------------------------------------------------------- the moves
+
+    def push(self) -> None:
+        dice = self.dice
+        jobs, arguments = [], []
+        for job_id in self.some_ids(3):
+            delay, priority = dice.choice([0, 0, dice.randint(1, 30)]), dice.choice([0, 0, 0, -3, 5, 100])
+            limit, expires = dice.choice([0, 0, 1, 2, 3]), dice.choice([0, 0, 0, dice.randint(1, 60)])
+            envelope = dice.randbytes(8) + b"\0\n|\n%s" % str(dice.random()).encode()
+            jobs.append((job_id, delay, priority, limit, expires, envelope))
+            plain = not (delay or priority or limit or expires)
+            arguments.append((job_id, "" if plain else f"{delay}|{priority}|{limit}|{expires}", envelope))
+        new = b"0" if self.model.seq else b"1"
+        answer = self.model.push(jobs)
+        reply = self.numbered("p", lambda number, _: self.queue.push("p", number, *arguments), answer)
+        assert reply == [b"done", answer.encode(), new]
+
+    def claim(self) -> None:
+        dice = self.dice
+        limit, lease, token = dice.randint(1, 6), dice.randint(1, 20), f"T{dice.getrandbits(128):x}"
+        suspects, crash_limit, repeat = dice.random() < 0.6, dice.choice([2, CRASH_LIMIT, CRASH_LIMIT]), dice.random() < 0.3
+        expected = self.model.claim(limit, lease, token, suspects, crash_limit)
+        members = [member.decode() for member in expected[3::2]]
+        self.leases += members
+
+        def call(number: int, repeated: str) -> Any:
+            return self.queue.claim(
+                "c", number, limit, lease, token, int(suspects), crash_limit, int(repeat or repeated == "1")
+            )
+
+        if members or repeat:
+            expected[0] = b"done"
+            reply = self.numbered("c", call, " ".join(members))
+        else:
+            reply = call(self.numbers["c"] + 1, "0")
+        status, due, more, leftover, marks, aside, *pairs = reply
+        assert [status, marks, aside, *pairs] == expected
+        assert (more, leftover) == (b"0", self.queue.key(self.model.gone[0]) if self.model.gone else b"")
+        deadlines = [job.deadline for job in self.model.running.values()]
+        soonest = min([*self.model.delayed.values(), *deadlines], default=None)
+        assert due == (b"" if soonest is None else str(max(0, soonest - self.model.now)).encode())
+
+    def some_members(self, most: int) -> list[str]:
+        dice = self.dice
+        current = [job.member for job in self.model.running.values()]
+        members = set()
+        for _ in range(dice.randint(1, most)):
+            pool = current if current and dice.random() < 0.75 else self.leases[-60:]
+            if pool:
+                member = dice.choice(pool)
+                if dice.random() < 0.1:
+                    parts = member.split("|")
+                    parts[5] = "forged"
+                    member = "|".join(parts)
+                members.add(member)
+        return sorted(members)
+
+    def settle(self) -> None:
+        dice = self.dice
+        acks: list[str] = []
+        others: list[tuple[str, str, str, str]] = []
+        for member in self.some_members(5):
+            verb = dice.choice("aaarrfs")
+            if verb == "a":
+                acks.append(member)
+            elif verb == "r":
+                delay, kind = dice.choice(["0", "0", str(dice.randint(1, 30))]), dice.choice(["", "free", "crashed"])
+                others.append((verb, member, delay, kind))
+            else:
+                others.append((verb, member, '{"reason":"%s"}' % dice.random(), ""))
+        if acks or others:
+            if acks and dice.random() < 0.2:
+                acks.append(acks[0])  # the same lease twice in one call: the second is stale
+            answer = self.model.settle(acks, others)
+            reply = self.numbered("s", lambda number, _: self.queue.settle("s", number, acks, others), answer)
+            assert reply == [b"done", answer.encode()]
+
+    def renew(self) -> None:
+        if members := self.some_members(4):
+            assert self.queue.call("renew", members).decode() == self.model.renew(members)
+
+    def cancel(self) -> None:
+        ids = self.some_ids(3)
+        answer = self.model.cancel_jobs(ids)
+        reply = self.numbered("n", lambda number, _: self.queue.numbered("cancel", "n", number, ids), answer)
+        assert reply == [b"done", answer.encode()]
+
+    def clear(self) -> None:
+        leftover = f"gone:x-{self.numbers['x'] + 1}"
+        gone = list(self.model.gone)
+        number = self.model.clear(leftover)
+        if number:
+            # Listed by the key's whole name.
+            assert self.model.gone == [*gone, leftover]
+        reply = self.numbered("x", lambda number, _: self.queue.numbered("clear", "x", number), str(number))
+        assert reply == [b"done", str(number).encode()]
+
+    def sweep(self) -> None:
+        if self.model.gone:
+            name = self.model.gone.pop(0)
+            number = len(self.model.leftovers.pop(name))
+            assert self.queue.call("sweep", leftover=name) == number
+
+    def pick_failed(self) -> list[tuple[str, int]]:
+        picked = [(job_id, self.model.failed[job_id][0].inc) for job_id in self.dice.sample(
+            sorted(self.model.failed), min(2, len(self.model.failed)))]
+        return [*picked, *((job_id, inc + 1) for job_id, inc in picked[:1]), ("never", 1)]
+
+    def retry(self) -> None:
+        jobs = self.pick_failed()
+        arguments = [part for job in jobs for part in job]
+        answer = self.model.retry(jobs)
+        reply = self.numbered("r", lambda number, _: self.queue.numbered("retry", "r", number, arguments), answer)
+        assert reply == [b"done", answer.encode()]
+
+    def forget(self) -> None:
+        jobs = self.pick_failed()
+        arguments = [part for job in jobs for part in job]
+        answer = self.model.forget(jobs)
+        reply = self.numbered("f", lambda number, _: self.queue.numbered("forget", "f", number, arguments), answer)
+        assert reply == [b"done", answer.encode()]
+
+    def clock(self) -> None:
+        dice = self.dice
+        self.model.now += -dice.randint(1, 40) if dice.random() < 0.06 else dice.randint(1, 12)
+        self.queue.set_clock(self.model.now)
+
+    def plant(self) -> None:
+        """Somebody writes a record that is none."""
+        job_id = self.dice.choice(IDS)
+        if self.model.states([job_id]) == "g":
+            record = self.dice.choice([b"", b"no header", b"1|-1|0|0|0|0|0|0\nx", b"1|0|0|0|0|0|0|0x\ny", b"9" * 3000 + b"\n"])
+            self.model.planted[job_id] = record
+            self.model.ready.append(f"{job_id}|1")
+            self.queue.client.hset(self.queue.key("jobs"), job_id, record)
+            self.queue.client.rpush(self.queue.key("ready"), f"{job_id}|1")
+
+    def wait(self) -> None:
+        """A waiting claim takes the marker."""
+        taken = self.queue.client.lpop(self.queue.key("wake"))
+        assert (taken is not None) == self.model.awake
+        self.model.awake = False
+
+    def repeat(self) -> None:
+        """A reply was lost, and the call comes again; or a call of long ago comes again."""
+        if not self.last:
+            return
+        client = self.dice.choice(sorted(self.last))
+        number = self.numbers[client]
+        if number > 1 and self.dice.random() < 0.3:
+            assert self.last[client](number - 1, "1")[0] == b"old"
+            return
+        reply, first = self.last[client](number, "1"), self.replies[client]
+        assert reply[0] == b"repeated"
+        if client != "c":
+            assert reply[1] == first[1]
+            return
+        held = {job.member.encode() for job in self.model.running.values()}
+        pairs = first[6:]
+        assert reply[6:] == [part for place in range(0, len(pairs), 2) if pairs[place] in held for part in pairs[place:place + 2]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_history_of_calls_leaves_exactly_what_the_model_says(
+    client: redis.Redis, namespace: str, seed: int, scale: int
+) -> None:
+    run = Run(Scripted(client, namespace, with_set_clock()), seed)
+    for _ in range(STEPS * scale):
+        run.step()
+    assert run.model.seen.keys() >= CASES
+    fences: dict[str, int] = {}
+    for member in run.leases:
+        job_id, fence = member.split("|")[0], int(member.split("|")[6])
+        assert fence > fences.get(job_id, 0)
+        fences[job_id] = fence

@@ -1,0 +1,202 @@
+"""The statements' protections, each as the text without which it is gone, and the behaviour that must notice.
+
+A bound value stays bound where a comparison goes, so that the statement still runs.
+"""
+
+from functools import partial
+
+from tenure.testing.contract import (
+    about_cancelling,
+    about_claiming,
+    about_clearing,
+    about_crashes,
+    about_delays,
+    about_failing,
+    about_leases,
+    about_priorities,
+    about_pushing,
+    about_settling,
+)
+from tests.contract.mutants import Behaviour, Mutant
+
+A_DELIVERY = about_claiming.test_every_claim_is_a_delivery_with_a_token_of_its_own_and_a_higher_fence
+WRONG_TOKEN = about_settling.test_a_settlement_with_another_token_is_stale_and_writes_nothing
+EARLIER_LIFE = about_settling.test_a_lease_of_the_past_settles_nothing_of_a_job_that_uses_its_id_again
+EARLIER_FAILURE = about_failing.test_a_record_of_an_earlier_failure_neither_retries_nor_forgets_a_later_one
+
+
+def without_token(statement: str, noticed_by: Behaviour) -> Mutant:
+    return Mutant("does not compare tokens", statement, "AND token = ?", "AND (token = ? OR 1)", noticed_by)
+
+
+TOKENS = [
+    without_token("RENEW", about_leases.test_a_renewal_with_another_token_is_lost),
+    without_token("FINISH", partial(WRONG_TOKEN, kind="ack")),
+    without_token("RELEASE", partial(WRONG_TOKEN, kind="release")),
+    without_token("FAIL", partial(WRONG_TOKEN, kind="fail")),
+    without_token("SET_ASIDE", partial(WRONG_TOKEN, kind="aside")),
+]
+
+OTHERS = [
+    Mutant("does not count attempts", "LEASE", "deliveries = deliveries + 1", "deliveries = deliveries", A_DELIVERY),
+    Mutant(
+        "does not compare incarnations", "FINISH", "WHERE incarnation = ?", "WHERE (incarnation = ? OR 1)", EARLIER_LIFE
+    ),
+    Mutant(
+        "does not compare ids",
+        "FINISH",
+        "WHERE incarnation = ? AND queue = ? AND id = ?",
+        "WHERE (incarnation = ? OR 1) AND queue = ? AND (id = ? OR 1)",
+        about_settling.test_a_lease_settles_nothing_of_another_job,
+    ),
+    Mutant(
+        "takes an id that exists again",
+        "PUSH",
+        "WHERE tenure_jobs.shelf <> excluded.shelf AND",
+        "WHERE",
+        about_pushing.test_an_id_that_is_ready_is_held_and_nothing_changes,
+    ),
+    Mutant(
+        "takes a running id again",
+        "PUSH",
+        " AND tenure_jobs.state IN (0, 1, 2)",
+        "",
+        about_pushing.test_an_id_that_runs_is_held,
+    ),
+    Mutant(
+        "keeps the counters of a cleared job",
+        "PUSH",
+        "deliveries = 0, free = 0, crashes = 0, cancel_requested = 0",
+        "cancel_requested = 0",
+        about_clearing.test_a_cleared_job_that_ran_before_leaves_nothing_to_the_next_of_its_id,
+    ),
+    Mutant(
+        "reclaims before the end",
+        "LAPSED",
+        "rank <= :now",
+        "(rank <= :now OR 1)",
+        about_leases.test_recovery_takes_only_what_has_lapsed,
+    ),
+    Mutant(
+        "recovers without bound",
+        "LAPSED",
+        "LIMIT :step",
+        "LIMIT :step * 10",
+        about_leases.test_a_claim_recovers_at_most_a_hundred_lapsed_leases,
+    ),
+    Mutant(
+        "does not count crashes",
+        "RECOVER",
+        "crashes = crashes + 1",
+        "crashes = crashes",
+        about_crashes.test_lapses_count_as_crashes,
+    ),
+    Mutant(
+        "hands out before the time",
+        "DUE",
+        "rank <= :now",
+        "(rank <= :now OR 1)",
+        about_delays.test_a_backlog_of_delayed_jobs_is_not_touched_by_due_ones,
+    ),
+    Mutant(
+        "promotes without bound",
+        "DUE",
+        "LIMIT :step",
+        "LIMIT :step * 10",
+        about_delays.test_a_claim_promotes_at_most_a_hundred_due_jobs,
+    ),
+    Mutant(
+        "forgets priorities when it promotes",
+        "PROMOTE",
+        "rank = -priority",
+        "rank = 0",
+        about_priorities.test_a_priority_outlives_a_delay,
+    ),
+    Mutant(
+        "forgets priorities",
+        "FIRST",
+        "ORDER BY rank, entry",
+        "ORDER BY entry",
+        about_priorities.test_a_higher_priority_comes_first,
+    ),
+    Mutant(
+        "keeps a place of the past",
+        "FIRST",
+        "ORDER BY rank, entry",
+        "ORDER BY rank, incarnation",
+        about_priorities.test_a_released_job_goes_to_the_tail_of_its_line,
+    ),
+    Mutant(
+        "does not extend",
+        "RENEW",
+        "SET rank = ? + length",
+        "SET rank = rank + 0 * ?",
+        about_leases.test_a_lapsed_lease_that_nobody_reclaimed_may_still_be_renewed,
+    ),
+    Mutant(
+        "keeps cancels to itself",
+        "RENEW",
+        "RETURNING cancel_requested",
+        "RETURNING 0",
+        about_cancelling.test_the_holder_of_a_job_learns_of_the_cancel_when_it_renews,
+    ),
+    Mutant(
+        "charges for free returns",
+        "RELEASE",
+        "free = free + ?",
+        "free = free + 0 * ?",
+        about_claiming.test_a_free_return_is_a_delivery_and_not_an_attempt,
+    ),
+    Mutant(
+        "does not count crashes",
+        "RELEASE",
+        "crashes = crashes + ?",
+        "crashes = crashes + 0 * ?",
+        about_settling.test_a_crashed_release_counts_as_a_crash_and_an_attempt,
+    ),
+    Mutant(
+        "releases what was cancelled",
+        "RELEASE",
+        " AND NOT cancel_requested",
+        "",
+        partial(about_cancelling.test_a_release_after_a_cancel_removes_the_job, delay=0.0),
+    ),
+    Mutant(
+        "asks nobody",
+        "REQUEST_CANCEL",
+        "cancel_requested = 1",
+        "cancel_requested = 0",
+        about_cancelling.test_the_holder_of_a_job_learns_of_the_cancel_when_it_renews,
+    ),
+    Mutant(
+        "leaves the jobs",
+        "NEW_LINE",
+        "SET line = ?",
+        "SET line = line + 0 * ?",
+        about_clearing.test_a_clear_removes_ready_and_delayed_jobs_and_tells_their_number,
+    ),
+    Mutant("retries a job of another failure", "RETRY", "incarnation = ?4 AND", "(?4 = ?4) AND", EARLIER_FAILURE),
+    Mutant(
+        "keeps the old counters",
+        "RETRY",
+        "deliveries = 0, free = 0, crashes = 0",
+        "free = 0",
+        about_failing.test_a_retried_job_is_new_and_ready_and_no_longer_failed,
+    ),
+    Mutant(
+        "forgets a job of another failure",
+        "FORGET",
+        "WHERE incarnation = ?",
+        "WHERE (incarnation = ? OR 1)",
+        EARLIER_FAILURE,
+    ),
+    Mutant(
+        "takes every lease for lapsed",
+        "COUNT_LAPSED",
+        "rank <= :now",
+        "(rank <= :now OR 1)",
+        about_leases.test_a_lapsed_lease_that_nobody_reclaimed_may_still_be_renewed,
+    ),
+]
+
+MUTANTS = [*TOKENS, *OTHERS]

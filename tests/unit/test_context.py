@@ -1,0 +1,110 @@
+"""`current()` is the attempt that runs here, and never another one."""
+
+import asyncio
+import contextvars
+import queue
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tenure import Current, WrongContext, current
+from tenure.context import StopFlag
+from tenure.queue import Lease
+
+
+def attempt(job_id: str = "a", **meta: object) -> Current:
+    lease = Lease(
+        queue="q", id=job_id, incarnation=1, token="t", fence=7, deliveries=3, free=1, crashes=0,
+        length=30.0, deadline=0.0, envelope=b"{}",
+    )  # fmt: skip
+    return Current(lease, name="mail.send", max_attempts=5, meta=meta)
+
+
+def test_outside_a_job_there_is_no_attempt() -> None:
+    with pytest.raises(WrongContext, match="no job is running"):
+        current()
+
+
+def test_a_handler_learns_what_it_is() -> None:
+    with attempt(tenant=7).enter() as entered:
+        found = current()
+    assert found is entered
+    assert (found.id, found.queue, found.name, found.lease.token) == ("a", "q", "mail.send", "t")
+    assert (found.attempt, found.deliveries, found.max_attempts, found.fence) == (2, 3, 5, 7)
+    assert found.meta == {"tenant": 7}
+    assert repr(found) == "<attempt 2 of mail.send a from q>"
+
+
+def test_nothing_of_an_attempt_can_be_written() -> None:
+    found = attempt(tenant=7)
+    with pytest.raises(TypeError):
+        found.meta["tenant"] = 8  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        found.id = "b"  # type: ignore[misc]
+    assert attempt().meta == {}
+
+
+def test_a_cancel_is_seen_from_every_thread() -> None:
+    stop = StopFlag()
+    found = Current(attempt().lease, name="x", max_attempts=1, stop=stop)
+    assert not found.cancelled
+    assert not stop.seen
+    thread = threading.Thread(target=found.cancel)
+    thread.start()
+    thread.join()
+    assert not stop.seen
+    assert found.cancelled
+    assert stop.seen
+
+
+def test_the_end_of_an_attempt_ends_it_even_when_it_raises() -> None:
+    with pytest.raises(ZeroDivisionError), attempt("outer").enter():
+        with pytest.raises(KeyError), attempt("inner").enter():
+            raise KeyError
+        assert current().id == "outer"
+        raise ZeroDivisionError
+    with pytest.raises(WrongContext):
+        current()
+
+
+async def test_attempts_that_share_a_loop_and_threads_never_see_each_other() -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="default")
+    seen: queue.SimpleQueue[tuple[str, str, str, str]] = queue.SimpleQueue()
+
+    def note(job_id: str, before: str) -> None:
+        seen.put((job_id, current().id, before, variable.get()))
+
+    async def on_the_loop(job_id: str) -> None:
+        with attempt(job_id).enter():
+            before = variable.get()
+            variable.set(job_id)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            note(job_id, before)
+
+    def threaded(job_id: str) -> None:
+        with attempt(job_id).enter():
+            before = variable.get()
+            variable.set(job_id)
+            note(job_id, before)
+
+    with ThreadPoolExecutor(4) as pool:
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            for number in range(200):
+                group.create_task(on_the_loop(f"a{number}"))
+                group.create_task(_in(loop, pool, contextvars.copy_context(), threaded, f"t{number}"))
+    notes = [seen.get_nowait() for _ in range(seen.qsize())]
+    assert len(notes) == 400
+    assert all(job_id == found == set_ and before == "default" for job_id, found, before, set_ in notes)
+
+
+async def _in(
+    loop: asyncio.AbstractEventLoop,
+    pool: ThreadPoolExecutor,
+    context: contextvars.Context,
+    function: object,
+    job_id: str,
+) -> None:
+    await loop.run_in_executor(pool, context.run, function, job_id)
