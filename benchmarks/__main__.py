@@ -52,6 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--contender", help="one contender, by its name in the table")
     parser.add_argument("--jobs", type=int, help="jobs of a run, instead of each measure's own number")
     parser.add_argument("--concurrency", type=int, default=100, help="of the worker (default 100)")
+    parser.add_argument("--idle-seconds", type=float, default=10.0, help="how long an idle worker is watched")
     parser.add_argument("--server", help="the server program for Redis (default: as for an embedded server)")
     parser.add_argument("--durable", action="store_true", help="the server writes an append-only file")
     parser.add_argument("--out", help="a file to append the runs to, as JSON lines")
@@ -82,6 +83,7 @@ def _run(arguments: argparse.Namespace, contender: Contender, measure: str) -> d
             jobs = arguments.jobs or MEASURES[measure][1][contender.store]
             command = [sys.executable, "-m", "benchmarks", "--child", f"{contender.name}/{measure}"]
             command += ["--directory", name, "--jobs", str(jobs), "--concurrency", str(arguments.concurrency)]
+            command += ["--idle-seconds", str(arguments.idle_seconds)]
             environment = {**clean_environment(directory), **contender.environment(url)}
             begin = time.monotonic()
             done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -93,7 +95,13 @@ def _run(arguments: argparse.Namespace, contender: Contender, measure: str) -> d
 def _child(arguments: argparse.Namespace) -> None:
     name, _, measure = arguments.child.partition("/")
     [contender] = [contender for contender in contenders() if contender.name == name]
-    setting = Setting(contender, jobs=arguments.jobs, concurrency=arguments.concurrency, directory=arguments.directory)
+    setting = Setting(
+        contender,
+        jobs=arguments.jobs,
+        concurrency=arguments.concurrency,
+        directory=arguments.directory,
+        idle=arguments.idle_seconds,
+    )
     print(json.dumps(dict(MEASURES[measure][0](setting))))
 
 

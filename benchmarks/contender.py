@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from benchmarks.jobs import app, noop, timed
+
 
 class Contender(Protocol):
     """A library on a store. All durations are seconds."""
@@ -64,8 +66,6 @@ class TenureOn:
         return [*command, "--concurrency", str(concurrency), "--log-level", "warning"]
 
     def push_many(self, jobs: int) -> float:
-        from benchmarks.jobs import app, noop
-
         async def body() -> float:
             calls = [noop.bind() for _ in range(jobs)]
             await noop.push()  # connects
@@ -78,8 +78,6 @@ class TenureOn:
         return asyncio.run(body())
 
     def push_awaited(self, jobs: int) -> float:
-        from benchmarks.jobs import app, noop
-
         async def body() -> float:
             await noop.push()
             begin = time.perf_counter()
@@ -92,8 +90,6 @@ class TenureOn:
         return asyncio.run(body())
 
     def push_blocking(self, jobs: int) -> float:
-        from benchmarks.jobs import app, noop
-
         noop.push_sync()
         begin = time.perf_counter()
         for _ in range(jobs):
@@ -103,8 +99,6 @@ class TenureOn:
         return seconds
 
     def push_timed(self) -> None:
-        from benchmarks.jobs import timed
-
         timed.push_sync(time.time())
 
 

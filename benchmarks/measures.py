@@ -20,10 +20,11 @@ WARM = 20
 class Setting:
     """One run: who, how much, and where its files are."""
 
-    def __init__(self, contender: Contender, *, jobs: int, concurrency: int, directory: Path) -> None:
+    def __init__(self, contender: Contender, *, jobs: int, concurrency: int, idle: float, directory: Path) -> None:
         self.contender = contender
         self.jobs = jobs
         self.concurrency = concurrency
+        self.idle = idle
         self.records = Records(directory / "records")
         self.log = directory / "worker.log"
 
@@ -96,14 +97,14 @@ def latency(run: Setting, interval: float = 0.01) -> Values:
     return {"p50 ms": statistics.median(delays), "p99 ms": delays[min(len(delays) - 1, int(len(delays) * 0.99))]}
 
 
-def idle(run: Setting, seconds: float = 10.0) -> Values:
+def idle(run: Setting) -> Values:
     """The share of one core that a worker uses while there is nothing to do."""
     with run.worker() as process:
         run.contender.push_timed()
         run.wait_for(1, process)
         time.sleep(1.0)
         before, begin = _cpu(process.pid), time.monotonic()
-        time.sleep(seconds)
+        time.sleep(run.idle)
         return {"% CPU": 100 * (_cpu(process.pid) - before) / (time.monotonic() - begin)}
 
 

@@ -22,7 +22,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _cell(values: Sequence[float] | None) -> str:
     if not values:
         return "-"
-    return f"{_number(statistics.median(values))} ({_number(min(values))}–{_number(max(values))})"
+    return f"{_number(statistics.median(values))} ({_number(min(values))} to {_number(max(values))})"
 
 
 def _number(value: float) -> str:

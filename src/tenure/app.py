@@ -57,13 +57,13 @@ class Tenure:
         clock: Clock | None = None,
         **options: Unpack[AppOptions],
     ) -> None:
-        self.registry = Registry()
+        self.registry: Registry = Registry()
         """The jobs."""
-        self.events = Events()
+        self.events: Events = Events()
         """What happens to them, for observers."""
-        self.middleware = Middlewares()
+        self.middleware: Middlewares = Middlewares()
         """What stands around every attempt; ``@app.middleware`` adds to it."""
-        self.lifespan = Lifespan()
+        self.lifespan: Lifespan = Lifespan()
         """What stands around a worker's life; ``@app.lifespan`` sets it."""
         self._given = {
             **({} if url is None else {"url": url}),

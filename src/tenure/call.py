@@ -43,11 +43,11 @@ class Call(Generic[R_co]):
         overrides: Options = UNSET,
         steps: tuple[Step, ...] = (),
     ) -> None:
-        self.definition = definition
-        self.args = args
-        self.kwargs = kwargs
-        self.overrides = overrides
-        self.steps = steps
+        self.definition: JobDefinition = definition
+        self.args: Raw = args
+        self.kwargs: Raw = kwargs
+        self.overrides: Options = overrides
+        self.steps: tuple[Step, ...] = steps
 
     @property
     def name(self) -> str:

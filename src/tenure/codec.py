@@ -6,7 +6,7 @@ not come back equal is refused at the push, naming the argument and the path ins
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -86,8 +86,8 @@ class ArgumentCodec:
                 msgspec.Raw(self._encoder.encode(listed)) if listed else _NO_ARGS,
                 msgspec.Raw(self._encoder.encode(named)) if named else _NO_KWARGS,
             )
-        except (ValueError, RecursionError):
-            self._refuse_unwritable(listed, named)
+        except ValueError:
+            raise self._unwritable(listed, named) from None
 
     def decode(self, args: msgspec.Raw, kwargs: msgspec.Raw) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments to call the job with.
@@ -161,17 +161,18 @@ class ArgumentCodec:
             return signature.positional[done], path
         return signature.rest or "", f"[{done - len(signature.positional)}]{path}"
 
-    def _refuse_unwritable(self, listed: list[Any], named: dict[str, Any]) -> NoReturn:
-        for done, wire in enumerate(listed):
-            self._check_writable(wire, None, done)
+    def _unwritable(self, listed: list[Any], named: dict[str, Any]) -> NotEncodable:
+        """Return the error that names what the JSON encoder refused."""
+        wires: list[tuple[str | None, int, Any]] = [(None, done, wire) for done, wire in enumerate(listed)]
         for done, (name, wire) in enumerate(named.items()):
-            self._check_writable(name, name, done)
-            self._check_writable(wire, name, done)
-        raise InvalidOption("the arguments cannot be written as JSON; nothing was sent")
+            wires += [(name, done, name), (name, done, wire)]
+        argument, done, refused = next(each for each in wires if not self._writes(each[2]))
+        problem, path = unwritable(refused)
+        return NotEncodable(*self._place(argument, done, path), problem)
 
-    def _check_writable(self, wire: Any, name: str | None, done: int) -> None:
+    def _writes(self, wire: Any) -> bool:
         try:
             self._encoder.encode(wire)
-        except (ValueError, RecursionError):
-            problem, path = unwritable(wire)
-            raise NotEncodable(*self._place(name, done, path), problem) from None
+        except ValueError:
+            return False
+        return True

@@ -130,6 +130,7 @@ class Settings(Tuning, frozen=True, kw_only=True):
 
     def _default(self) -> ConnectionSettings:
         chosen = self.environ.get("QUEUE_CONNECTION", "").strip()
+        chosen = chosen.lower() if chosen.lower() in {AUTO, *_DRIVERS} else chosen
         if self.url:
             address = parse(self.url, "Tenure(url)")
             return self._made(DEFAULT, address.driver, address)

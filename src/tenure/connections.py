@@ -14,7 +14,7 @@ from tenure.portal import portal
 from tenure.queue import Capabilities, Pusher, Queue
 from tenure.urls import Address
 
-logger = logging.getLogger("tenure")
+logger: Final = logging.getLogger("tenure")
 
 PROBE_SECONDS: Final = 1.0
 """How long ``auto`` waits for Redis to answer."""

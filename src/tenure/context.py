@@ -23,7 +23,7 @@ class StopFlag:
 
     def __init__(self) -> None:
         self._set = False
-        self.seen = False
+        self.seen: bool = False
         """Whether a handler looked after it was set."""
 
     def set(self) -> None:
@@ -51,7 +51,7 @@ class Current:
         meta: Mapping[str, Any] = _EMPTY,
         stop: StopFlag | None = None,
     ) -> None:
-        self.lease = lease
+        self.lease: Lease = lease
         self._name = name
         self._max_attempts = max_attempts
         self._meta = MappingProxyType(dict(meta)) if meta else _EMPTY

@@ -9,7 +9,6 @@ from tenure.call import Call
 from tenure.clock import Clock
 from tenure.config import DEFAULT
 from tenure.connections import Connection, Connections
-from tenure.definition import JobDefinition
 from tenure.drivers.sync import Ran
 from tenure.envelope import VERSION, Envelope, encode
 from tenure.errors import (
@@ -97,15 +96,13 @@ class Dispatcher:
         definition = call.definition
         if self._registry.get(definition.name) is not definition:
             raise NotRegistered(f"the job {definition.name!r} belongs to another application; nothing was sent")
-        if call.steps:
-            raise NotSupported("tenure", "compositions", "they come in a later version")
         options, below = call.overrides, definition.options
         connection = self._connections.get(options.connection or below.connection or DEFAULT)
         tuning = connection.settings
         priority = options.priority if options.priority is not None else below.priority or 0
         max_attempts = options.max_attempts or below.max_attempts or tuning.max_attempts
         delay, expires_in = self._times(options, below)
-        _require(connection, definition, options, priority)
+        _require(connection, call, priority)
         queue = options.queue or below.queue or DEFAULT_QUEUE
         job_id = options.id or new_job_id()
         envelope = Envelope(
@@ -240,9 +237,11 @@ def _accepted(outcome: Pushed) -> Pushed:
     return outcome
 
 
-def _require(connection: Connection, definition: JobDefinition, options: Options, priority: int) -> None:
+def _require(connection: Connection, call: Call[Any], priority: int) -> None:
     """Raise ``NotSupported`` for what the driver cannot do."""
-    can, below = connection.capabilities, definition.options
+    can, options, below = connection.capabilities, call.overrides, call.definition.options
+    if call.steps:
+        raise NotSupported(can.driver, "compositions")
     if priority and not can.priorities:
         raise NotSupported(can.driver, "priorities")
     if (options.unique or (options.unique is None and below.unique)) and not can.unique:

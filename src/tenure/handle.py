@@ -37,7 +37,7 @@ class Kept:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
 
 
 class JobHandle(Generic[R_co]):
@@ -55,10 +55,10 @@ class JobHandle(Generic[R_co]):
         held: bool = False,
         kept: Kept | None = None,
     ) -> None:
-        self.id = job_id
-        self.queue = queue
-        self.connection = connection
-        self.held = held
+        self.id: str = job_id
+        self.queue: str = queue
+        self.connection: str = connection
+        self.held: bool = held
         """A job with this id existed before the push, which changed nothing."""
         self._store = store
         self._kept = kept

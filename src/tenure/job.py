@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack, cast, overload
 
 from tenure.call import Call, Registered
 from tenure.definition import JobDefinition
@@ -54,8 +54,8 @@ class Job(Registered, Generic[P, R_co]):
         overrides: Options = UNSET,
     ) -> None:
         functools.update_wrapper(cast("Any", self), definition.registered)
-        self.definition = definition
-        self.overrides = overrides
+        self.definition: JobDefinition = definition
+        self.overrides: Options = overrides
         self._dispatcher = dispatcher
 
     @property
@@ -84,7 +84,7 @@ class Job(Registered, Generic[P, R_co]):
         stored_args, stored_kwargs = definition.encode(args, kwargs)
         return Call(definition, stored_args, stored_kwargs, self.overrides)
 
-    def options(self, **options: Unpack[PushOptions]) -> "Job[P, R_co]":
+    def options(self, **options: Unpack[PushOptions]) -> Self:
         """Return the job with these options for its pushes; raises ``InvalidOption``."""
         return type(self)(self.definition, self._dispatcher, self.overrides.with_(options))
 

@@ -68,15 +68,12 @@ class Operations:
         failures = self._failures(connection)
         if ids is not None:
             return await self._retry_each(failures, check_queue(queue), [check_job_id(job_id) for job_id in ids])
-        done: list[Retried] = []
-        left, kept = (await self.counts(queue, connection=connection)).failed, 0
-        # No more than there were at the start: a job that fails again at once must not be chased for ever.
-        while left > 0 and (page := await failures.failed(queue, limit=min(PAGE, left), offset=kept)):
-            answers = await _retried(failures, page)
-            kept += sum(answer.outcome == "refused" for answer in answers)
-            left -= len(page)
-            done += answers
-        return done
+        members = await _snapshot(failures, queue, (await self.counts(queue, connection=connection)).failed)
+        answers: dict[str, Retried] = {}
+        # Another operator at the same work shifts the pages, so that a pass may miss some: again until one finds none.
+        while await _pass(failures, queue, members, answers):
+            pass
+        return list(answers.values())
 
     async def forget(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[bool]:
         """Remove failed jobs for good; False for one that is not there."""
@@ -106,6 +103,48 @@ class Operations:
         if not feature(queue, protocol):
             raise NotSupported(queue.capabilities.driver, what)
         return queue
+
+
+class _Snapshot:
+    """The failed jobs of a queue at one moment; those that fail again later, and must not be chased, are not in it.
+
+    No list of them is kept: all that failed before the youngest are in it, and of those that failed at the very same
+    time, the ones that were there.
+    """
+
+    def __init__(self, latest: Sequence[FailedRecord]) -> None:
+        self.until = latest[-1].failed_at if latest else float("-inf")
+        self._latest = {(record.id, record.incarnation) for record in latest if record.failed_at == self.until}
+
+    def __contains__(self, record: FailedRecord) -> bool:
+        if record.failed_at == self.until:
+            return (record.id, record.incarnation) in self._latest
+        return record.failed_at < self.until
+
+
+async def _snapshot(failures: FailedJobs, queue: str, number: int) -> _Snapshot:
+    latest: Sequence[FailedRecord] = ()
+    while number > 0:
+        start = max(0, number - PAGE)
+        latest = [*await failures.failed(queue, limit=number - start, offset=start), *latest]
+        if latest and latest[0].failed_at < latest[-1].failed_at:
+            break
+        number = start
+    return _Snapshot(latest)
+
+
+async def _pass(failures: FailedJobs, queue: str, members: _Snapshot, answers: dict[str, Retried]) -> int:
+    """Retry what is left of the members, page by page, and return how many this pass retried."""
+    retried = offset = 0
+    while page := await failures.failed(queue, limit=PAGE, offset=offset):
+        these = await _retried(failures, [record for record in page if record in members])
+        answers.update((answer.id, answer) for answer in these)
+        taken = sum(answer.outcome == "retried" for answer in these)
+        retried += taken
+        offset += len(page) - taken
+        if page[-1].failed_at > members.until:
+            break
+    return retried
 
 
 async def _retried(failures: FailedJobs, records: Sequence[FailedRecord]) -> list[Retried]:

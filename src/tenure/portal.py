@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-logger = logging.getLogger("tenure.portal")
+logger: Final = logging.getLogger("tenure.portal")
 
 EXIT_SECONDS: Final = 5.0
 """How long the exit of the process waits for the loop to close what is open on it."""
@@ -171,11 +171,6 @@ class Portal:
                 await closer()
             except Exception as error:  # noqa: BLE001 - contained: the others must close too
                 logger.warning("closing at exit failed: %s", type(error).__name__)
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.get_running_loop().shutdown_asyncgens()
 
     def _forget(self) -> None:
         # In a forked child: the thread does not exist here, and the lock may have been held by another one. The loop is
@@ -190,6 +185,11 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         asyncio.set_event_loop(None)
         loop.close()

@@ -1,5 +1,6 @@
 """Help and completion: they tell what there is, quickly."""
 
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from tenure.cli.main import COMMANDS, cli
 from tests.cli.conftest import Program
 
 
-def commands():
+def commands() -> dict[str, click.Command]:
     context = click.Context(cli)
-    return {name: cli.get_command(context, name) for name in COMMANDS}
+    found = {name: cli.get_command(context, name) for name in COMMANDS}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 def test_the_list_in_the_help_says_what_each_command_says_of_itself(tenure: Program) -> None:
@@ -33,7 +35,7 @@ def test_every_option_has_a_help_or_says_its_choices_and_can_be_set_in_the_envir
             if isinstance(option, click.Option):
                 assert option.help or isinstance(option.type, click.Choice), option
                 assert (option.envvar is None) == (option.name in spoken), option
-                assert option.envvar is None or option.envvar.startswith("TENURE_")
+                assert option.envvar is None or str(option.envvar).startswith("TENURE_")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -47,8 +49,8 @@ def test_a_completion_script_is_printed_and_is_one(tenure: Program, shell: str) 
 
 
 def test_the_shell_is_told_commands_options_and_choices(tenure: Program) -> None:
-    def completed(words, number):
-        env = {"_TENURE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+    def completed(words: str, number: int) -> str:
+        env = {"_TENURE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": f"{number}"}
         return tenure(env=env).stdout
 
     assert "plain,worker" in completed("tenure w", 1)
@@ -82,3 +84,13 @@ finally:
     assert done.returncode == 0, done.stderr
     imported = set(done.stderr.split())
     assert imported.isdisjoint(absent)
+
+
+def test_every_command_and_every_option_is_documented() -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    for name, command in commands().items():
+        assert f"## `tenure {name}`" in page
+        for option in command.params:
+            if isinstance(option, click.Option) and option.name != "help":
+                for spelling in option.opts:
+                    assert f"`{spelling}" in page or f" {spelling}" in page, f"{name} {spelling}"

@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import subprocess
 import sys
 
 import pytest
@@ -11,7 +12,7 @@ from tests.cli.conftest import Program
 CANARY = "hunter2-canary"
 
 
-def one_line(done) -> str:
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
     """Return the one line that a failing command said."""
     assert "Traceback" not in done.stderr, done.stderr
     lines = done.stderr.strip().splitlines()

@@ -4,12 +4,11 @@ import asyncio
 import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from tenure import Tenure
-from tenure.cli.failures import retry_all
-from tenure.cli.store import Store
 from tests.cli.conftest import Failing, Program
 from tests.support import processes
 
@@ -22,13 +21,14 @@ shop.app.close_sync()
 """
 
 
-def listed(tenure, *arguments):
+def listed(tenure: Program, *arguments: str) -> list[dict[str, Any]]:
     done = tenure("failed", "--json", *arguments)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["failed"]
+    rows: list[dict[str, Any]] = json.loads(done.stdout)["failed"]
+    return rows
 
 
-def fail_many(tenure, number):
+def fail_many(tenure: Program, number: int) -> list[str]:
     with processes.python("-c", BULK.format(number=number), env=tenure.env, cwd=tenure.directory) as pushing:
         assert pushing.wait(20) == 0, pushing.output
     assert tenure("worker", "shop:app", "--stop-when-empty").returncode == 0
@@ -165,8 +165,8 @@ async def test_two_operators_at_the_same_moment_do_not_retry_what_fails_again_me
     app = Tenure(tenure.env["TENURE_URL"], namespace="shop")
     with tenure.begin("worker", "shop:app", "--concurrency", "10") as worker:
         worker.wait_for_output("worker started")
-        retried = await asyncio.gather(*(retry_all(Store(app, "default"), "default") for _ in range(2)))
-        assert sum(retried) == 250
+        retried = await asyncio.gather(*(app.retry("default") for _ in range(2)))
+        assert sum(answer.outcome == "retried" for answers in retried for answer in answers) == 250
         processes.eventually(lambda: len(tenure.ran) >= 500, 30)
         assert worker.stop() == 0
     await app.aclose()

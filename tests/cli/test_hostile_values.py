@@ -13,7 +13,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\r\nforged: line\u202egpj\x9b31m"
 
 
 @pytest.fixture
-async def hostile(tenure):
+async def hostile(tenure: Program) -> Program:
     """Two failed jobs: one whose error and arguments misbehave, and one whose name does."""
     app = Tenure(tenure.env["TENURE_URL"], namespace="shop")
     queue = app.queue()

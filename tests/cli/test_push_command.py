@@ -9,13 +9,13 @@ from tests.cli.conftest import Program
 WHO = "6f1c2f0e-0000-4000-8000-000000000001"
 
 
-def pushed(tenure, *arguments):
+def pushed(tenure: Program, *arguments: str) -> str:
     done = tenure("push", *arguments, "--app", "shop:app")
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-def run(tenure):
+def run(tenure: Program) -> list[str]:
     done = tenure("worker", "shop:app", "--stop-when-empty", "-c", "1")
     assert done.returncode == 0, done.stderr
     return tenure.ran

@@ -81,7 +81,7 @@ def test_a_second_signal_gives_the_jobs_back_at_once(tenure: Program) -> None:
         worker.signal(signal.SIGINT)
         worker.wait_for_output("draining")  # two signals at the same moment are one
         worker.signal(signal.SIGINT)
-        worker.wait(10)
+        assert worker.wait(10) == 0
         assert "Traceback" not in worker.output
     [row] = json.loads(tenure("status", "--queue", "slow", "--json").stdout)["queues"]
     assert (row["ready"] + row["delayed"], row["leased"]) == (1, 0)

@@ -3,6 +3,8 @@
 import os
 import pathlib
 import shutil
+import ssl
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -10,7 +12,16 @@ from typing import Any
 
 import pytest
 import redis
-from redis.exceptions import AskError, BusyLoadingError, NoPermissionError, OutOfMemoryError, TryAgainError
+from redis.exceptions import (
+    AskError,
+    BusyLoadingError,
+    ClusterDownError,
+    MovedError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    TryAgainError,
+)
 from redis.sentinel import Sentinel
 
 from tests.support import faults, processes, servers
@@ -18,7 +29,7 @@ from tests.support.cluster import StopHere, cluster
 from tests.support.proxy import Proxy
 from tests.support.sentinel import sentinels
 from tests.support.servers import Server
-from tests.support.tls import Certificates, certificates, tls_server
+from tests.support.tls import Certificates, TlsServer, certificates, tls_server
 from tests.support.topologies import acl_server, client, not_proven, raw, tell
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -62,8 +73,12 @@ def trust() -> Iterator[Certificates]:
 # TLS
 
 
+def strict(secure: TlsServer) -> redis.Redis:
+    return client(secure.url, ssl_ca_certs=secure.ca, ssl_include_verify_flags=[ssl.VERIFY_X509_STRICT])
+
+
 def test_a_client_that_trusts_the_authority_speaks_over_tls(binary: str, trust: Certificates) -> None:
-    with tls_server(binary, trust=trust) as secure, closing(client(secure.url, ssl_ca_certs=secure.ca)) as through:
+    with tls_server(binary, trust=trust) as secure, closing(strict(secure)) as through:
         through.set("k", "ü" * 100_000)
         assert through.get("k") == "ü" * 100_000
         assert tell(secure.server, "STRLEN", "k") == 200_000
@@ -102,6 +117,9 @@ def test_a_user_has_exactly_the_rights_it_was_given(binary: str) -> None:
         with pytest.raises(redis.AuthenticationError):
             client(guarded.server).ping()
         guarded.restart()
+        assert tell(guarded.url, "GET", "mine:k") == "1"
+        with faults.killed(guarded.server, control=guarded.admin_url), pytest.raises(redis.ConnectionError):
+            client(guarded.url)
         assert tell(guarded.url, "GET", "mine:k") == "1"
 
 
@@ -194,11 +212,11 @@ def test_a_slot_moves_half_way_and_then_to_its_end(name: str) -> None:
             assert [through.get(key) for key in names] == ["0", "1", "2", "3"]
             assert built.migrate_slot(slot, target) == 2
             assert built.node_of("{q}") is target
-            assert refusal(source, "GET", names[0]) is redis.exceptions.MovedError
+            assert refusal(source, "GET", names[0]) is MovedError
             assert through.mget(names) == ["0", "1", "2", "3"]
         built.kill9(target)
         built.wait_failed()
-        assert refusal(source, "GET", "k") is redis.exceptions.ClusterDownError
+        assert refusal(source, "GET", "k") is ClusterDownError
         target.start()
         built.wait_ok()
         assert tell(target, "MGET", *names) == ["0", "1", "2", "3"]
@@ -211,17 +229,13 @@ def test_a_replica_takes_over_from_a_killed_master(name: str) -> None:
         assert len(built.nodes) == 6
         lost = built.node_of("k")
         tell(lost, "SET", "k", "1")
-        promoted = built.wait_promoted(killed(lost), built.slot_of("k"))
+        built.kill9(lost)
+        promoted = built.wait_promoted(lost, built.slot_of("k"))
         assert promoted is built.node_of("k")
-        assert tell(promoted, "SET", "k", "2") == "OK"
+        assert tell(promoted, "SET", "k", "2")
         lost.start()
         built.wait_ok()
         assert tell(lost, "ROLE")[0] == "slave"
-
-
-def killed(server: Server) -> Server:
-    server.kill9()
-    return server
 
 
 # Faults
@@ -261,12 +275,9 @@ def test_a_restarted_server_loads_for_as_long_as_the_block(
     server: Server, connection: redis.Redis, namespace: str
 ) -> None:
     connection.set(namespace, "1")
-    with faults.loading(server):
-        with pytest.raises(BusyLoadingError):
-            tell(server, "GET", namespace)
-        pid = server.pid
-    assert server.pid == pid
-    assert processes.alive(pid)
+    with faults.loading(server), pytest.raises(BusyLoadingError):
+        tell(server, "GET", namespace)
+    assert server.running
     assert tell(server, "GET", namespace) == "1"
 
 
@@ -274,7 +285,7 @@ def test_a_block_that_outlasts_loading_fails(valkey: Server) -> None:
     with (
         servers.redis_like(valkey.binary) as server,
         pytest.raises(AssertionError, match="loading ended by itself"),
-        faults.loading(server, hold=0.3),
+        faults.loading(server, hold=1),
     ):
         processes.eventually(lambda: servers.ping(server.socket))
 
@@ -298,21 +309,21 @@ def test_a_command_is_forbidden_and_allowed_again(server: Server, connection: re
 
 def test_a_full_server_serves_those_who_are_in(server: Server, connection: redis.Redis, namespace: str) -> None:
     with faults.no_more_clients(server):
-        with pytest.raises(redis.ConnectionError, match="max number of clients"):
-            client(server).ping()
+        with pytest.raises(redis.ConnectionError):
+            client(server)
         assert connection.set(namespace, "1")
     assert tell(server, "GET", namespace) == "1"
 
 
 def unlike(known: int, connection: redis.Redis, digest: str) -> bool:
-    return connection.evalsha(digest, 0) != known
+    return bool(connection.evalsha(digest, 0) != known)
 
 
 def test_scripts_are_forgotten_again_and_again(server: Server, connection: redis.Redis) -> None:
     with faults.forgotten_scripts(server, every=0.02) as forgotten:
         for _ in range(3):
             digest = connection.script_load("return 2")
-            with pytest.raises(redis.exceptions.NoScriptError):
+            with pytest.raises(NoScriptError):
                 processes.eventually(partial(unlike, 2, connection, digest))
         assert forgotten.rounds >= 3
     digest = connection.script_load("return 2")
@@ -354,8 +365,10 @@ GROUP = """
 import sys, time
 from tests.support.sentinel import sentinels
 from tests.support.faults import loading
-with sentinels(sys.argv[1]) as group, loading(group.servers[2]):
-    print(*(server.pid for server in group.servers), *(it.process.pid for it in group.sentinels), "up", flush=True)
+from tests.support.servers import redis_like
+with sentinels(sys.argv[1]) as group, redis_like(sys.argv[1]) as server, loading(server):
+    pids = [server.pid, *(it.pid for it in group.servers), *(it.process.pid for it in group.sentinels)]
+    print(*pids, "up", flush=True)
     time.sleep(60)
 """
 
@@ -369,10 +382,14 @@ def test_nothing_survives_a_killed_test_run() -> None:
     if shutil.which("setpriv") is None:
         not_proven("setpriv", "it comes with util-linux")
     binary = find("Redis 7")
-    with processes.python("-c", GROUP, binary, cwd=ROOT) as child:
-        child.wait_for_output("up", 20)
+    # A killed run cannot tidy up: its servers' directories stand in one that this test removes.
+    with (
+        tempfile.TemporaryDirectory(prefix="t-") as home,
+        processes.python("-c", GROUP, binary, cwd=ROOT, env={"TMPDIR": home}) as child,
+    ):
+        child.wait_for_output("up", 30)
         pids = [int(word) for word in child.output.split()[:-1]]
-        assert len(pids) == 6
+        assert len(pids) == 7
         assert all(processes.alive(pid) for pid in pids)
         child.kill9()
         for pid in pids:

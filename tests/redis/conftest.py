@@ -1,19 +1,33 @@
 """Tests of the Redis driver run on every supported server."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import redis
 
+from tenure.drivers.redis import RedisQueue
+from tests.support import servers
 from tests.support.servers import Server
 
 SERVERS = ["redis7", "valkey", "redis62"]
+BINARIES = {"redis7": servers.redis7_binary, "valkey": servers.valkey_binary, "redis62": servers.redis62_binary}
 
 
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest) -> Server:
+    """A server that all tests share: what a test does to it must concern its own keys alone."""
     server: Server = request.getfixturevalue(request.param)
     return server
+
+
+@pytest.fixture(params=SERVERS)
+def own_server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server of the test's own, which it may fill, stop and configure."""
+    binary = BINARIES[request.param]()
+    if binary is None:
+        pytest.skip(f"NOT PROVEN: there is no {request.param} here")
+    with servers.redis_like(binary, extra_args=["--enable-debug-command", "yes"] if request.param != "redis62" else []) as server:
+        yield server
 
 
 @pytest.fixture
@@ -23,3 +37,11 @@ def client(server: Server, namespace: str) -> Iterator[redis.Redis]:
         yield client
         for key in client.scan_iter(match=f"*{namespace}*", count=1000):
             client.unlink(key)
+
+
+@pytest.fixture
+async def queue(client: redis.Redis, server: Server, namespace: str) -> AsyncIterator[RedisQueue]:
+    """A driver on the shared server, in a namespace of its own."""
+    queue = RedisQueue.from_url(server.url, namespace=namespace)
+    yield queue
+    await queue.aclose()

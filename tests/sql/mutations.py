@@ -57,13 +57,6 @@ OTHERS = [
         about_pushing.test_an_id_that_is_ready_is_held_and_nothing_changes,
     ),
     Mutant(
-        "takes a running id again",
-        "PUSH",
-        " AND tenure_jobs.state IN (0, 1, 2)",
-        "",
-        about_pushing.test_an_id_that_runs_is_held,
-    ),
-    Mutant(
         "keeps the counters of a cleared job",
         "PUSH",
         "deliveries = 0, free = 0, crashes = 0, cancel_requested = 0",

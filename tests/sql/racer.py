@@ -54,17 +54,16 @@ class Racer:
             self.mine += [settlement.lease for settlement in settlements]
 
     def settlement(self, lease: Lease) -> Settlement:
-        return self.dice.choice(
-            [
-                Ack(lease),
-                Ack(lease),
-                Ack(lease),
-                Fail(lease, Failure(reason="exception")),
-                Release(lease, delay=self.dice.choice([0, 0.002])),
-                Release(lease, free=True),
-                Release(lease, crashed=True),
-            ]
-        )
+        choices: list[Settlement] = [
+            Ack(lease),
+            Ack(lease),
+            Ack(lease),
+            Fail(lease, Failure(reason="exception")),
+            Release(lease, delay=self.dice.choice([0, 0.002])),
+            Release(lease, free=True),
+            Release(lease, crashed=True),
+        ]
+        return self.dice.choice(choices)
 
     async def renew(self) -> None:
         if self.mine:

@@ -34,9 +34,9 @@ def outcomes(pushed: Sequence[Pushed]) -> list[str]:
     return [one.outcome for one in pushed]
 
 
-async def claim(queue: SqliteQueue, limit: int = 1, **options: Any) -> Sequence[Lease]:
+async def claim(queue: SqliteQueue, limit: int = 1, **options: Any) -> list[Lease]:
     options = {"lease": LONG, "wait": 0, **options}
-    return (await queue.claim(options.pop("queues", [Q]), limit=limit, **options)).leases
+    return list((await queue.claim(options.pop("queues", [Q]), limit=limit, **options)).leases)
 
 
 async def claim_one(queue: SqliteQueue, **options: Any) -> Lease:
@@ -62,25 +62,29 @@ SELECT name, ready, delayed, leased, failed, unreadable FROM tenure_queues ORDER
 """
 PRESENT = """
 SELECT name,
-       (SELECT count(*) FROM tenure_jobs WHERE queue = number AND shelf = line AND state IN (0, 1)),
-       (SELECT count(*) FROM tenure_jobs WHERE queue = number AND shelf = line AND state = 2),
-       (SELECT count(*) FROM tenure_jobs WHERE queue = number AND shelf = number AND state = 3),
+       (SELECT count(*) FROM tenure_jobs WHERE queue = q.number AND shelf = q.line AND state IN (0, 1)),
+       (SELECT count(*) FROM tenure_jobs WHERE queue = q.number AND shelf = q.line AND state = 2),
+       (SELECT count(*) FROM tenure_jobs WHERE queue = q.number AND shelf = q.number AND state = 3),
        (SELECT count(*) FROM tenure_jobs JOIN tenure_failures USING (incarnation)
-        WHERE queue = number AND shelf = number AND state = 4),
-       (SELECT count(*) FROM tenure_unreadable WHERE queue = number)
-FROM tenure_queues ORDER BY number
+        WHERE queue = q.number AND shelf = q.number AND state = 4),
+       (SELECT count(*) FROM tenure_unreadable AS u WHERE u.queue = q.number)
+FROM tenure_queues AS q ORDER BY q.number
 """
 
 
 def assert_consistent(path: pathlib.Path) -> None:
     """Every counter says what is there, nothing is out of place, and SQLite finds the file sound."""
     assert ask(path, "PRAGMA integrity_check") == [("ok",)]
-    assert ask(path, COUNTED) == ask(path, PRESENT)
+    counted, present = ask(path, COUNTED), ask(path, PRESENT)
+    assert counted == present, f"counted {counted}, present {present}"
     strays = """
     SELECT count(*) FROM tenure_jobs JOIN tenure_queues ON queue = number
     WHERE shelf NOT IN (line, number) AND NOT EXISTS
           (SELECT 1 FROM tenure_cleared AS c WHERE c.queue = number AND c.shelf = tenure_jobs.shelf)
     """
     assert ask(path, strays) == [(0,)]
-    assert ask(path, "SELECT count(*) FROM tenure_failures WHERE incarnation NOT IN "
-                     "(SELECT incarnation FROM tenure_jobs WHERE state = 4)") == [(0,)]
+    assert ask(
+        path,
+        "SELECT count(*) FROM tenure_failures WHERE incarnation NOT IN "
+        "(SELECT incarnation FROM tenure_jobs WHERE state = 4)",
+    ) == [(0,)]

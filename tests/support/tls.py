@@ -179,6 +179,7 @@ class TlsProxy:
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=trust.ca)
         self._context.load_cert_chain(trust.server_cert, trust.server_key)
         self._context.verify_mode = ssl.CERT_REQUIRED if auth_clients else ssl.CERT_NONE
+        self._own_errors: list[Exception] = []
         self._links: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="tls-proxy", daemon=True)
@@ -194,15 +195,22 @@ class TlsProxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        if self._own_errors:
+            raise self._own_errors[0]
 
     def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
     async def _listen(self) -> None:
-        # A refused certificate is the client's to report, and asyncio's loop has nothing to add to it.
-        self._loop.set_exception_handler(lambda _loop, _context: None)
+        self._loop.set_exception_handler(self._judge)
         self._listener = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._context)
         self.port = self._listener.sockets[0].getsockname()[1]
+
+    def _judge(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A refused handshake is the client's to report; any other error is this proxy's own."""
+        error = context.get("exception") or RuntimeError(context["message"])
+        if not isinstance(error, OSError):
+            self._own_errors.append(error)
 
     async def _close(self) -> None:
         if self._listener is not None:

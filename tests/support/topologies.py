@@ -18,6 +18,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.support import processes
 from tests.support.servers import Server, redis_like
 
 Target = Server | str
@@ -86,7 +87,11 @@ class AclServer:
     def restart(self) -> None:
         """Restart it; the users are part of its configuration and come back."""
         self.server.restart()
-        tell(self.admin_url, "PING")
+        self.wait_loaded()
+
+    def wait_loaded(self, timeout: float = 20) -> None:
+        """Return when a restarted server has its data: it asks for a password before, which passes for an answer."""
+        processes.eventually(lambda: not info(self.admin_url, "persistence")["loading"], timeout, what="it has loaded")
 
 
 @contextmanager
@@ -98,7 +103,7 @@ def acl_server(binary: str | os.PathLike[str], rules: str | Sequence[str]) -> It
     """
     username, password, admin_password = "job@runner", SPECIAL + secrets.token_hex(4), secrets.token_hex(8)
     words = rules.split() if isinstance(rules, str) else list(rules)
-    arguments = ["--user", "default", "off", "nopass", "+@all"]
+    arguments = ["--user", "default", "off"]
     arguments += ["--user", "admin", "on", hashed(admin_password), "~*", "&*", "+@all"]
     arguments += ["--user", username, "on", hashed(password), *words]
     with redis_like(binary, extra_args=arguments, tcp=True) as server:

@@ -47,7 +47,7 @@ class Report:
     n: int
 
     async def handle(self, db: Db) -> int:
-        return 1
+        return hash(db)
 
 
 @app.job
@@ -61,12 +61,14 @@ class Plain:
 async def chains() -> None:
     assert_type(fetch.bind("u").then(parse, strict=True).then(store), Call[None])
     assert_type(fetch.bind("u").then(parse).then(total).then(wide), Call[str])
+    assert_type(fetch.bind("u").then(parse.options(priority=5), strict=True), Call[list[int]])
 
 
 async def pushes() -> None:
     assert_type(await fetch.push("u"), JobHandle[bytes])
     assert_type(await store.push([1]), JobHandle[None])
     assert_type(await fetch.options(delay=30, priority=10, at=datetime.now(UTC)).push("u"), JobHandle[bytes])
+    assert_type(await fetch.options(delay=30)("u"), bytes)
     assert_type(await app.push(Report(5), delay=3), JobHandle[int])
     assert_type(await app.push(Plain(5)), JobHandle[str])
     assert_type(await app.push(fetch.bind("u"), meta={"tenant": 7}), JobHandle[bytes])

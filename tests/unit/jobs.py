@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import os
+import signal
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, InitVar, dataclass, field
@@ -39,6 +42,11 @@ async def send_welcome(
 @app.job
 def add(a: int, b: int = 0) -> int:
     return a + b
+
+
+@app.job
+def ordinary_text(text: str) -> int:
+    return len(text)
 
 
 @app.job
@@ -241,6 +249,19 @@ async def raises_async(what: str) -> None:
 @inline.job
 def raises_plain(what: str) -> None:
     raise OUTCOMES[what]()
+
+
+CANCELLED = threading.Event()
+
+
+@inline.job
+async def interrupts_its_caller() -> None:
+    await asyncio.sleep(0.05)  # handler: by then its caller waits
+    os.kill(os.getpid(), signal.SIGINT)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        CANCELLED.set()
 
 
 @inline.job(priority=5, timeout=1)

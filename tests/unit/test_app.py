@@ -1,8 +1,7 @@
-"""Pushing through an application: what reaches the driver, what comes back, and what is refused before."""
+"""Pushing through an application: what reaches the driver, and what is refused before."""
 
 import asyncio
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,58 +10,30 @@ import pytest
 from tenure import (
     Cancelled,
     ConfigurationError,
-    ConnectionFailed,
     InvalidOption,
-    JobFailed,
     JobGone,
     JobHandle,
     JobState,
     NotRegistered,
     NotSupported,
-    OutcomeUnknown,
-    PushIncomplete,
-    StoreRefused,
     Tenure,
     WrongContext,
 )
 from tenure.config import Settings
-from tenure.dispatch import CHUNK
 from tenure.drivers.memory import MemoryQueue
-from tenure.envelope import Envelope, decode
+from tenure.envelope import decode
 from tenure.events import JobPushed
-from tenure.queue import Ack, Fail, Failure, Lease, Push, Pushed
+from tenure.queue import Push, Pushed
 from tests.unit import jobs
-
-
-class Clock:
-    """A clock that stands still."""
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    def time(self) -> float:
-        return datetime(2030, 1, 1, tzinfo=UTC).timestamp()
+from tests.unit.applications import bind, claimed, make_app
 
 
 @pytest.fixture
 def app() -> Tenure:
-    app = Tenure("memory://", namespace="tests", clock=Clock())
-    app.job(queue="own", max_attempts=5, timeout=30, priority=3, expires_in=600)(jobs.ordinary)
-    app.job(jobs.asynchronous)
-    app.job(jobs.Report)
-    return app
+    return make_app()
 
 
-def bind(app: Tenure, number: int = 1, name: str = "ordinary", **options: Any) -> Any:
-    call = app.call(f"tests.unit.jobs.{name}", [number])
-    return call.options(**options) if options else call
-
-
-async def claimed(app: Tenure, queue: str = "own", limit: int = 1) -> Sequence[Lease]:
-    return (await app.queue().claim([queue], limit=limit, lease=60, wait=0)).leases
-
-
-# -------------------------------------------------------------------------------------------------------------- the options
+# ---------------------------------------------------------------------------------------------------------- the options
 
 
 async def test_what_the_decorator_says_travels_with_the_job(app: Tenure) -> None:
@@ -109,7 +80,7 @@ def recorded(app: Tenure) -> list[Push]:
         def close(self) -> None:
             self.inner.close()
 
-    queue.pusher = Recording  # type: ignore[method-assign]
+    queue.pusher = Recording  # type: ignore[method-assign, assignment]
     return seen
 
 
@@ -150,10 +121,11 @@ def test_what_the_driver_cannot_do_is_refused_by_driver_and_feature(app: Tenure,
     app.push_sync(bind(app), durability=1, unique=False)
 
 
-# ------------------------------------------------------------------------------------------------------------ where it is called
+# --------------------------------------------------------------------------------------------------- where it is called
 
 
 def test_push_refuses_at_once_where_no_loop_runs(app: Tenure) -> None:
+    push: Callable[[], object]
     for push in (lambda: app.push(bind(app)), lambda: jobs.add.push(1)):
         with pytest.raises(WrongContext, match="push_sync"):
             push()
@@ -161,9 +133,10 @@ def test_push_refuses_at_once_where_no_loop_runs(app: Tenure) -> None:
 
 async def test_blocking_calls_refuse_at_once_inside_a_loop(app: Tenure) -> None:
     handle = await app.push(bind(app))
+    blocking: Callable[[], object]
     for blocking in (
         lambda: app.push_sync(bind(app)), lambda: jobs.add.push_sync(1), lambda: app.push_many_sync([]),
-        lambda: app.counts_sync("own"), lambda: app.queues_sync(), lambda: app.failed_sync("own"),
+        lambda: app.counts_sync("own"), app.queues_sync, lambda: app.failed_sync("own"),
         lambda: app.retry_sync("own"), lambda: app.forget_sync("own", []), lambda: app.cancel_sync("own", []),
         lambda: app.clear_sync("own"), lambda: app.states_sync("own", []), app.close_sync, handle.status_sync,
         handle.wait_sync, lambda: handle.result_sync(timeout=1), handle.cancel_sync,
@@ -199,17 +172,18 @@ def test_the_blocking_twins_do_what_their_originals_do(app: Tenure) -> None:
     app.close_sync()
 
 
-# ------------------------------------------------------------------------------------------------------------------- whose job
+# ------------------------------------------------------------------------------------------------------------ whose job
 
 
 def test_what_is_no_job_of_the_application_is_refused(app: Tenure) -> None:
     with pytest.raises(NotRegistered, match="another application"):
         app.push_sync(jobs.add.bind(1))
+    thing: Any
     for thing in (jobs.SubReport(1), jobs.Plain(1), 5):
         with pytest.raises(NotRegistered, match="not a job of this application"):
             app.push_sync(thing)
     with pytest.raises(NotRegistered, match=r"bind\(\)"):
-        app.push_sync(jobs.add)
+        app.push_sync(jobs.add)  # type: ignore[call-overload] # pyright: ignore
     with pytest.raises(NotRegistered, match="no job 'os:system'"):
         app.call("os:system", ["ls"])
     with pytest.raises(InvalidOption, match=r"jobs\.ordinary: "):
@@ -223,114 +197,7 @@ def test_an_instance_is_pushed_as_the_call_that_made_it(app: Tenure) -> None:
     assert bytes(decode(lease.envelope).kwargs) == b'{"number":5,"title":"none","draft":true}'
 
 
-# ---------------------------------------------------------------------------------------------------------------------- many
-
-
-async def test_many_calls_are_pushed_in_order_and_in_parts(app: Tenure) -> None:
-    number = CHUNK * 2 + 3
-    calls = (
-        bind(app, n) if n % 2 else app.bind(jobs.Report(n)).options(queue="own", priority=3) for n in range(number)
-    )
-    handles = await app.push_many(calls)
-    leases = await claimed(app, limit=number)
-    assert [lease.id for lease in leases] == [handle.id for handle in handles]
-
-
-async def test_an_instance_of_a_class_job_is_a_call_in_a_bulk_push_too(app: Tenure) -> None:
-    [handle] = await app.push_many([jobs.Report(1)], queue="own")  # type: ignore[list-item]
-    assert await handle.status() is JobState.READY
-
-
-def test_one_id_for_many_jobs_and_a_wrong_option_for_none_are_refused(app: Tenure) -> None:
-    with pytest.raises(InvalidOption, match="id is for one job"):
-        app.push_many_sync([bind(app)], id="x")
-    with pytest.raises(InvalidOption, match="dealy"):
-        app.push_many_sync([], dealy=1)  # type: ignore[call-arg]
-
-
-async def test_a_call_that_is_refused_in_the_first_part_leaves_nothing_behind(app: Tenure) -> None:
-    calls = [bind(app), bind(app, unique=True), bind(app)]
-    with pytest.raises(NotSupported):
-        await app.push_many(calls)
-    assert (await app.counts("own")).ready == 0
-
-
-async def test_a_call_that_is_refused_later_says_what_is_stored(app: Tenure) -> None:
-    calls: Iterator[Any] = itertools.chain((bind(app) for _ in range(CHUNK + 2)), [bind(app, unique=True)])
-    with pytest.raises(PushIncomplete, match=f"call {CHUNK + 3} was refused") as incomplete:
-        await app.push_many(calls)
-    assert [pushed.outcome for pushed in incomplete.value.outcomes] == ["stored"] * CHUNK
-    assert (await app.counts("own")).ready == CHUNK
-
-
-class Failing:
-    """Answers a push of the memory driver otherwise, from the second part on."""
-
-    def __init__(self, app: Tenure, answer: Any, after: int = 1) -> None:
-        queue = app.queue()
-        assert isinstance(queue, MemoryQueue)
-        self.push, self.answer, self.after = queue.push, answer, after
-        queue.push = self  # type: ignore[method-assign, assignment]
-
-    async def __call__(self, batch: Sequence[Push]) -> Sequence[Pushed]:
-        self.after -= 1
-        if self.after >= 0:
-            return await self.push(batch)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return [Pushed(push.id, *self.answer) for push in batch]
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        (ConnectionFailed("gone"), "refused"),
-        (OutcomeUnknown("silence"), "unknown"),
-        (("unknown", OutcomeUnknown("silence")), "unknown"),
-        (("refused", None), "refused"),
-    ],
-)
-async def test_a_store_that_fails_in_the_middle_says_what_is_stored(app: Tenure, answer: Any, outcome: str) -> None:
-    Failing(app, answer)
-    with pytest.raises(PushIncomplete, match=f"{CHUNK} jobs are stored, 7 are not known") as incomplete:
-        await app.push_many(bind(app) for _ in range(CHUNK + 7))
-    outcomes = [pushed.outcome for pushed in incomplete.value.outcomes]
-    assert outcomes == ["stored"] * CHUNK + [outcome] * 7
-
-
-async def test_a_store_that_fails_at_once_raises_what_it_says(app: Tenure) -> None:
-    Failing(app, ConnectionFailed("gone"), after=0)
-    with pytest.raises(ConnectionFailed):
-        await app.push_many([bind(app)])
-    with pytest.raises(ConnectionFailed):
-        await app.push(bind(app))
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (("unknown", None), OutcomeUnknown),
-        (("unknown", OutcomeUnknown("silence")), OutcomeUnknown),
-        (("refused", StoreRefused("OOM", "no memory")), StoreRefused),
-    ],
-)
-async def test_a_single_push_raises_what_became_of_it(app: Tenure, answer: Any, error: type[Exception]) -> None:
-    Failing(app, answer, after=0)
-    with pytest.raises(error):
-        await app.push(bind(app))
-
-
-async def test_calls_of_several_connections_go_where_they_belong() -> None:
-    environ = {"TENURE_A_URL": "memory://", "TENURE_B_URL": "memory://", "TENURE_URL": "memory://"}
-    app = Tenure(settings=Settings.from_environ(environ))
-    job = app.job(connection="a")(jobs.asynchronous)
-    handles = await app.push_many([job.bind(1), job.bind(2).options(connection="b"), job.bind(3)])
-    assert [handle.connection for handle in handles] == ["a", "b", "a"]
-    counts = [(await app.counts("default", connection=name)).ready for name in ("a", "b", "default")]
-    assert counts == [2, 1, 0]
-
-
-# -------------------------------------------------------------------------------------------------------------------- observers
+# ------------------------------------------------------------------------------------------------------------ observers
 
 
 async def test_an_observer_hears_of_each_push(app: Tenure) -> None:
@@ -347,106 +214,7 @@ async def test_an_observer_hears_of_each_push(app: Tenure) -> None:
     ]
 
 
-# ---------------------------------------------------------------------------------------------------------------------- handles
-
-
-async def test_a_handle_waits_until_the_job_has_ended(app: Tenure) -> None:
-    handle = await app.push(bind(app))
-    waiting = asyncio.create_task(handle.wait(timeout=10))
-    [lease] = await claimed(app)
-    assert await handle.status() is JobState.RUNNING
-    await app.queue().settle([Ack(lease)])
-    assert await waiting is JobState.GONE
-    with pytest.raises(JobGone, match=handle.id):
-        await handle.result(timeout=1)
-
-
-async def test_a_handle_gives_up_waiting_after_its_time(app: Tenure) -> None:
-    handle = app.handle((await app.push(bind(app))).id, queue="own")
-    with pytest.raises(TimeoutError, match="it goes on"):
-        await handle.wait(timeout=timedelta(milliseconds=20))
-    for wrong in (-1, float("nan")):
-        with pytest.raises(InvalidOption, match="timeout"):
-            await handle.wait(timeout=wrong)
-
-
-async def test_a_job_that_failed_has_no_result(app: Tenure) -> None:
-    handle = await app.push(bind(app))
-    [lease] = await claimed(app)
-    await app.queue().settle([Fail(lease, Failure(reason="exception"))])
-    with pytest.raises(JobFailed, match="failed"):
-        await handle.result(timeout=1)
-    assert await handle.cancel() is Cancelled.NOT_FOUND
-    assert repr(handle) == f"<job {handle.id} of queue own>"
-
-
-def test_a_handle_is_made_for_hostile_names_by_nobody(app: Tenure) -> None:
-    for job_id, queue in (("a b", "own"), ("a", "q:a")):
-        with pytest.raises(InvalidOption):
-            app.handle(job_id, queue=queue)
-
-
-# --------------------------------------------------------------------------------------------------------------- the failed store
-
-
-async def failing(app: Tenure, number: int) -> list[str]:
-    handles = await app.push_many(bind(app, n) for n in range(number))
-    leases = await claimed(app, limit=number)
-    await app.queue().settle([Fail(lease, Failure(reason="exception")) for lease in leases])
-    return [handle.id for handle in handles]
-
-
-async def test_failed_jobs_are_listed_retried_and_forgotten(app: Tenure) -> None:
-    first, second, third = await failing(app, 3)
-    assert [record.id for record in await app.failed("own")] == [first, second, third]
-    assert [record.id for record in await app.failed("own", limit=1, offset=1)] == [second]
-    answers = await app.retry("own", [first, "none"])
-    assert [(answer.id, answer.outcome) for answer in answers] == [(first, "retried"), ("none", "gone")]
-    assert await app.forget("own", [second, first]) == [True, False]
-    assert [record.id for record in await app.failed("own")] == [third]
-    assert (await app.counts("own")).ready == 1
-
-
-async def test_all_failed_jobs_are_retried_page_by_page(app: Tenure) -> None:
-    ids = await failing(app, 230)
-    answers = await app.retry("own")
-    assert sorted(answer.id for answer in answers if answer.outcome == "retried") == sorted(ids)
-    assert (await app.counts("own")).failed == 0
-
-
-async def test_a_record_that_cannot_be_read_is_not_retried(app: Tenure) -> None:
-    newer = Envelope(v=99, id="newer", name="n", queue="own")
-    import msgspec  # noqa: PLC0415
-
-    for job_id, data in (("newer", msgspec.json.encode(newer)), ("junk", b"\x80\x04pickle"), ("deep", b"[" * 100)):
-        await app.queue().push([Push(queue="own", id=job_id, envelope=data)])
-    leases = await claimed(app, limit=3)
-    await app.queue().settle([Fail(lease, Failure(reason="exception")) for lease in leases])
-    good = await failing(app, 150)
-    answers = {answer.id: answer for answer in await app.retry("own")}
-    assert [answers[name].outcome for name in ("newer", "junk", "deep")] == ["refused"] * 3
-    assert "newer version" in answers["newer"].problem
-    assert "cannot be read" in answers["junk"].problem
-    assert {answers[job_id].outcome for job_id in good} == {"retried"}
-    assert sorted(record.id for record in await app.failed("own")) == ["deep", "junk", "newer"]
-
-
-async def test_what_the_sync_driver_cannot_do_is_refused_by_name() -> None:
-    for operation in (jobs.inline.failed("q"), jobs.inline.queues(), jobs.inline.counts("q"), jobs.inline.clear("q")):
-        with pytest.raises(NotSupported, match="'sync' driver"):
-            await operation
-
-
-async def test_hostile_names_reach_no_driver(app: Tenure) -> None:
-    for operation in (
-        app.counts("q:a"), app.clear("*"), app.cancel("q", ["a b"]), app.states("q", [""]), app.failed("{x}"),
-        app.retry("q", ["a\n"]), app.forget("q", ["*"]),
-    ):  # fmt: skip
-        with pytest.raises(InvalidOption):
-            await operation
-
-
-# -------------------------------------------------------------------------------------------------------------------- settings
+# ------------------------------------------------------------------------------------------------------------- settings
 
 
 def test_settings_are_read_at_first_use_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,17 @@ class Guarded(msgspec.Struct):
             raise ValueError(f"Expected `{self.word}`")
 
 
+class Grumpy(msgspec.Struct):
+    divisor: int
+
+    def __post_init__(self) -> None:
+        1 / self.divisor
+
+
+class Strange(msgspec.Struct):
+    number: complex
+
+
 class Unreadable(msgspec.Struct):
     when: date | datetime
 
@@ -137,6 +148,16 @@ def test_a_struct_that_contains_itself_is_refused() -> None:
     tree.children = [tree]
     with pytest.raises(PayloadTooLarge, match="argument 'value' is nested too deeply"):
         wire_of(Tree, tree)
+
+
+def test_a_struct_that_raises_anything_is_told_by_the_errors_class() -> None:
+    with pytest.raises(Undecodable, match=r"Grumpy refused its fields \(ZeroDivisionError\)"):
+        from_wire(Grumpy, '{"divisor":0}')
+
+
+def test_a_struct_of_other_classes_is_undecodable() -> None:
+    with pytest.raises(Undecodable, match="complex has no wire form"):
+        from_wire(Strange, '{"number":"1j"}')
 
 
 def test_what_a_struct_says_about_a_value_is_not_repeated() -> None:
@@ -256,7 +277,7 @@ def test_a_model_travels_as_pydantic_writes_it(hint: Any, value: Any, wire: str 
         (Customer, ANA.model_copy(update={"balance": "s3cret"}), "Customer refused it at value.balance"),
         (Customer, ANA.model_copy(update={"extra": {"s3cret": object()}}), "Customer refused to be written"),
         (Customer, ANA.model_copy(update={"extra": {"a": float("nan")}}), "value"),
-        (Wide, Wide.model_construct(sizes={"s3cret": "x"}), "Wide refused it at value.sizes"),  # type: ignore[dict-item]
+        (Wide, Wide.model_construct(sizes={"s3cret": "x"}), "Wide refused it at value.sizes"),
     ],
 )
 def test_a_model_that_would_not_come_back_is_refused(hint: Any, value: Any, problem: str) -> None:

@@ -141,7 +141,7 @@ def test_the_codec_takes_what_python_takes(function: Callable[..., Any], count: 
     codec = codec_of(_loosened(function))
     args, kwargs = (1,) * count, dict.fromkeys(names, 1)
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        function(*args, **kwargs)
     except TypeError:
         with pytest.raises(InvalidOption):
             codec.encode(args, kwargs)

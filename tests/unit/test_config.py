@@ -1,10 +1,14 @@
 """Settings come from the environment; what they mean, what they select, and what they refuse."""
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import tenure
 from tenure import ConfigurationError, Tenure
 from tenure.config import ConnectionSettings, Settings, embedded, path_namespace, project
 from tests.support import servers
@@ -27,7 +31,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-# ------------------------------------------------------------------------------------------------------------------ tuning
+# --------------------------------------------------------------------------------------------------------------- tuning
 
 
 def test_nothing_set_means_the_defaults() -> None:
@@ -88,7 +92,7 @@ def test_only_known_keys_are_kept() -> None:
     assert set(kept) == {"TENURE_URL", "DATABASE_URL"}
 
 
-# --------------------------------------------------------------------------------------------------------- what is selected
+# ----------------------------------------------------------------------------------------------------- what is selected
 
 
 @pytest.mark.parametrize(
@@ -103,6 +107,7 @@ def test_only_known_keys_are_kept() -> None:
         ({"QUEUE_CONNECTION": "redis"}, "redis", "redis"),
         ({"QUEUE_CONNECTION": "redis", "TENURE_URL": "redis://h"}, "redis", "redis"),
         ({"QUEUE_CONNECTION": "sqlite"}, "sqlite", "sqlite"),
+        ({"QUEUE_CONNECTION": "Memory"}, "memory", "memory"),
         ({"QUEUE_CONNECTION": "sql"}, "sqlite", "sqlite"),
         ({"QUEUE_CONNECTION": "memory"}, "memory", "memory"),
         ({"QUEUE_CONNECTION": "sync", "REDIS_URL": "redis://h"}, "sync", "sync"),
@@ -127,7 +132,7 @@ def test_the_environment_selects_the_store(environ: dict[str, str], selected: st
     ],
 )
 def test_a_selection_that_contradicts_or_names_nothing_is_refused(environ: dict[str, str]) -> None:
-    with pytest.raises(ConfigurationError, match="^QUEUE_CONNECTION: ") as refusal:
+    with pytest.raises(ConfigurationError, match=r"^QUEUE_CONNECTION: ") as refusal:
         chosen(**environ)
     assert "s3cret" not in str(refusal.value)
 
@@ -138,7 +143,7 @@ def test_a_file_that_the_database_url_names_is_used_when_sql_is_asked_for() -> N
     assert chosen(QUEUE_CONNECTION="sql", DATABASE_URL="postgresql://h/x").address == embedded()
 
 
-# ------------------------------------------------------------------------------------------------------------------- redis
+# ---------------------------------------------------------------------------------------------------------------- redis
 
 
 def test_redis_is_put_together_from_separate_keys() -> None:
@@ -186,7 +191,7 @@ def test_no_cluster_is_no_reason_to_refuse() -> None:
     assert chosen(QUEUE_CONNECTION="redis", REDIS_CLUSTER="false").address.driver == "redis"
 
 
-# -------------------------------------------------------------------------------------------------------- named connections
+# ---------------------------------------------------------------------------------------------------- named connections
 
 
 def test_a_named_connection_reads_only_its_own_keys() -> None:
@@ -207,7 +212,7 @@ def test_a_named_connection_reads_only_its_own_keys() -> None:
 
 
 def test_a_connection_that_is_not_configured_is_refused_by_the_key_it_lacks() -> None:
-    with pytest.raises(ConfigurationError, match="^TENURE_REPORTS_URL: "):
+    with pytest.raises(ConfigurationError, match=r"^TENURE_REPORTS_URL: "):
         chosen("reports", REDIS_HOST="h")
     for name in ("", "a b", "é", "x" * 65, "a.b"):
         with pytest.raises(ConfigurationError, match="connection"):
@@ -244,7 +249,7 @@ def test_the_name_of_a_driver_is_a_connection_too() -> None:
     assert chosen("redis", TENURE_URL="memory://", REDIS_HOST="r").address.url == "redis://r:6379/0"
 
 
-# ------------------------------------------------------------------------------------------------------- the project's own
+# ---------------------------------------------------------------------------------------------------- the project's own
 
 
 def test_the_project_is_the_nearest_directory_that_looks_like_one(
@@ -301,7 +306,7 @@ def test_a_namespace_of_a_path_is_warned_of_where_the_store_is_on_another_host(
     assert "db.example" not in told
 
 
-# --------------------------------------------------------------------------------------------------------------------- auto
+# ----------------------------------------------------------------------------------------------------------------- auto
 
 
 def test_auto_takes_the_file_when_redis_does_not_answer_and_stays_with_it(
@@ -330,3 +335,31 @@ def test_auto_never_takes_anything_but_redis_and_the_file() -> None:
     assert connection.fallback is not None
     assert (connection.address.driver, connection.fallback.path) == ("redis", "/var/jobs.db")
     assert chosen("auto").configured == "auto"
+
+
+NO_REDIS = """
+import sys
+sys.modules["redis"] = None
+from tenure import Tenure
+from tenure.config import Settings
+print(Tenure(settings=Settings.from_environ({"QUEUE_CONNECTION": "auto"})).infrastructure().reason)
+try:
+    Tenure("redis://h").queue()
+except Exception as error:
+    print(error)
+"""
+
+
+def test_without_the_redis_extra_its_name_is_told(at_home: Path) -> None:
+    source = str(Path(tenure.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", NO_REDIS],
+        env={**os.environ, "PYTHONPATH": source},
+        cwd=at_home,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    auto, asked = done.stdout.splitlines()
+    assert auto == "the redis extra is not installed"
+    assert "pip install 'tenure[redis]'" in asked

@@ -1,4 +1,4 @@
-"""Addresses that people really have parse exactly, by every road; the others are refused, and their secrets not shown."""
+"""Addresses that people really have parse exactly, by every road; others are refused, and secrets are not shown."""
 
 from collections.abc import Callable
 from urllib.parse import quote

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import queue
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -59,11 +60,10 @@ def test_a_cancel_is_seen_from_every_thread() -> None:
 
 
 def test_the_end_of_an_attempt_ends_it_even_when_it_raises() -> None:
-    with pytest.raises(ZeroDivisionError), attempt("outer").enter():
+    with attempt("outer").enter():
         with pytest.raises(KeyError), attempt("inner").enter():
             raise KeyError
         assert current().id == "outer"
-        raise ZeroDivisionError
     with pytest.raises(WrongContext):
         current()
 
@@ -104,7 +104,7 @@ async def _in(
     loop: asyncio.AbstractEventLoop,
     pool: ThreadPoolExecutor,
     context: contextvars.Context,
-    function: object,
+    function: Callable[[str], None],
     job_id: str,
 ) -> None:
-    await loop.run_in_executor(pool, context.run, function, job_id)
+    await loop.run_in_executor(pool, lambda: context.run(function, job_id))

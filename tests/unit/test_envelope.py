@@ -195,13 +195,13 @@ def test_of_two_equal_fields_the_last_wins() -> None:
     assert envelope.decode(b'{"v":1,"id":"a","id":"b","name":"n","queue":"q"}').id == "b"
 
 
-@given(st.binary() | envelopes.map(lambda one: msgspec.json.encode(one)))
+@given(st.binary() | envelopes.map(msgspec.json.encode))
 def test_bytes_are_an_envelope_or_undecodable(data: bytes) -> None:
     with suppress(Undecodable):
         envelope.decode(data)
 
 
-@given(data=envelopes.map(lambda one: msgspec.json.encode(one)), changes=st.data())
+@given(data=envelopes.map(msgspec.json.encode), changes=st.data())
 def test_a_damaged_envelope_is_an_envelope_or_undecodable(data: bytes, changes: st.DataObject) -> None:
     damaged = bytearray(data)
     for _ in range(changes.draw(st.integers(1, 4))):

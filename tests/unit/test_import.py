@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import tenure
 
 ROOT = Path(__file__).parents[2]
@@ -49,16 +47,18 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+MEASURED = """
+import time
+before = time.process_time()
+import tenure
+print((time.process_time() - before) * 1000)
+"""
+
+
 def test_importing_takes_less_than_150_ms() -> None:
-    python("-c", "import tenure")  # compiled once
-    times = []
-    for _ in range(10):
-        report = python("-X", "importtime", "-c", "import tenure").stderr.splitlines()[-1]
-        assert report.endswith("| tenure")
-        times.append(int(report.split("|")[1]) / 1000)
-        if min(times) < 150:  # the machine may be busy with other things: the best run is the fact
-            return
-    pytest.fail(f"import tenure took {min(times):.0f} ms at best")
+    # Under -X importtime, which makes it slower; by the clock of the processor, since the machine may be busy.
+    times = [float(python("-X", "importtime", "-c", MEASURED).stdout) for _ in range(4)]
+    assert min(times) < 150
 
 
 def test_importing_loads_no_optional_part() -> None:

@@ -1,5 +1,6 @@
 """Functions and classes become jobs: what is taken, what is refused, and what is kept of them."""
 
+import inspect
 from typing import Any
 
 import msgspec
@@ -31,7 +32,7 @@ def stored(job: Any, args: object = (), kwargs: object = None) -> Envelope:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ being registered
+# ----------------------------------------------------------------------------------------------------- being registered
 
 
 def test_a_job_is_named_after_its_module_and_itself() -> None:
@@ -41,7 +42,7 @@ def test_a_job_is_named_after_its_module_and_itself() -> None:
 
 def test_a_job_looks_like_its_function() -> None:
     assert jobs.send_welcome.__doc__ == "Welcome somebody."
-    assert jobs.send_welcome.__name__ == "send_welcome"
+    assert inspect.signature(jobs.add) == inspect.signature(jobs.add.definition.registered)
     assert repr(jobs.add) == "<job tests.unit.jobs.add>"
     assert repr(definition(jobs.add)) == "<job tests.unit.jobs.add>"
 
@@ -89,7 +90,7 @@ def test_the_queues_of_an_application_are_those_of_its_jobs(app: Tenure) -> None
     assert app.registry.queues() == {"default", "own"}
 
 
-# ---------------------------------------------------------------------------------------------------------- being refused
+# -------------------------------------------------------------------------------------------------------- being refused
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_an_executor_that_does_not_fit_is_refused(app: Tenure) -> None:
     assert app.job(executor="thread")(jobs.ordinary).definition.executor == "thread"
 
 
-# --------------------------------------------------------------------------------------------------------------- services
+# ------------------------------------------------------------------------------------------------------------- services
 
 
 def test_services_are_read_from_the_annotations() -> None:
@@ -205,7 +206,7 @@ def test_an_annotation_that_cannot_be_resolved_is_told_by_name_and_takes_no_othe
         _ = definition(jobs.unresolvable_service).injected
 
 
-# ----------------------------------------------------------------------------------------------- from stored data to a call
+# ------------------------------------------------------------------------------------------- from stored data to a call
 
 
 def test_a_stored_call_of_a_function_is_loaded() -> None:
@@ -235,7 +236,7 @@ def test_stored_arguments_that_do_not_fit_are_undecodable() -> None:
         definition(jobs.send_welcome).load(stored(jobs.send_welcome, ["a"], {"mailer": 1}))
 
 
-# ------------------------------------------------------------------------------------------------------ instances as calls
+# --------------------------------------------------------------------------------------------------- instances as calls
 
 
 @pytest.mark.parametrize(

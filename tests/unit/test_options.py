@@ -17,7 +17,15 @@ def given(**options: Any) -> Options:
 
 
 class Nowhere(tzinfo):
-    def utcoffset(self, dt: datetime | None) -> None:
+    """A zone that does not know where it is."""
+
+    def utcoffset(self, _: datetime | None, /) -> None:
+        return None
+
+    def dst(self, _: datetime | None, /) -> None:
+        return None
+
+    def tzname(self, _: datetime | None, /) -> None:
         return None
 
 

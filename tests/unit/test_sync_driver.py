@@ -1,15 +1,15 @@
 """The sync driver runs a pushed job at once, in the caller."""
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tenure import Cancelled, GiveUp, JobState, NotSupported, Retry, Tenure, WrongContext, current
+from tenure import Cancelled, GiveUp, JobState, NotRegistered, NotSupported, Retry, Tenure, WrongContext, current
 from tenure.drivers.sync import SyncQueue
-from tenure.queue import Capabilities
+from tenure.envelope import Envelope, encode
+from tenure.queue import Capabilities, Push
 from tests.unit import jobs
 
 
@@ -81,7 +81,7 @@ def test_what_a_handler_raises_reaches_the_caller(job: Any, what: str) -> None:
     with pytest.raises((jobs.Boom, SystemExit, Retry)) as raised:
         job.push_sync(what)
     assert raised.type in {jobs.Boom, SystemExit, Retry}
-    assert jobs.where_async.push_sync()  # and the background loop goes on
+    assert jobs.where_async.push_sync().status_sync() is JobState.SUCCEEDED  # the background loop goes on
 
 
 @pytest.mark.parametrize("job", [jobs.raises_async, jobs.raises_plain], ids=["async", "plain"])
@@ -169,17 +169,14 @@ async def test_everything_but_a_push_is_refused_by_name() -> None:
     pusher.close()
 
 
-def test_an_interrupted_caller_leaves_nothing_running() -> None:
-    app = Tenure("sync://", namespace="tests")
-    job = app.job(jobs.ordinary)
-
-    @app.middleware
-    async def interrupting(attempt: Any, call_next: Any) -> Any:
-        return await call_next()
-
-    assert asyncio.run(_pushed(job)) == 3
-    assert job.push_sync(3).result_sync(timeout=0) == 3
+def test_an_interrupted_caller_stops_waiting_and_its_job_is_cancelled() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        jobs.interrupts_its_caller.push_sync()
+    assert jobs.CANCELLED.wait(5)
+    assert jobs.where_async.push_sync().status_sync() is JobState.SUCCEEDED
 
 
-async def _pushed(job: Any) -> Any:
-    return await (await job.push(3)).result(timeout=0)
+def test_a_job_that_the_application_does_not_know_is_refused() -> None:
+    data = encode(Envelope(v=1, id="x", name="os:system", queue="q"))
+    with pytest.raises(NotRegistered, match="'os:system' is not registered"):
+        jobs.inline.queue().pusher().push([Push(queue="q", id="x", envelope=data)])

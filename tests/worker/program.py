@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 import time
+from typing import Any
 
 from tenure import Tenure, current
 from tenure.worker import WorkerOptions, run_worker
@@ -34,16 +35,24 @@ class Journal:
         with self.path.open("ab", buffering=0) as out:
             out.write(line.encode() + b"\n")
 
-    def lines(self, what: str | None = None) -> list[dict[str, object]]:
+    def lines(self, what: str | None = None) -> list[dict[str, Any]]:
         if not self.path.exists():
             return []
-        found = [json.loads(line) for line in self.path.read_bytes().splitlines()]
+        # A line that is being written right now is not there yet.
+        whole, _, _ = self.path.read_bytes().rpartition(b"\n")
+        found = [json.loads(line) for line in whole.splitlines()]
         return [line for line in found if what in {None, line["what"]}]
 
 
 def journal() -> Journal:
     """The one of this process."""
     return Journal(os.environ["TENURE_TEST_JOURNAL"])
+
+
+async def brief(seconds: float) -> None:
+    journal().write("start", "brief")
+    await asyncio.sleep(seconds)
+    journal().write("end", "brief")
 
 
 async def works(label: str, seconds: float) -> None:
@@ -91,7 +100,7 @@ async def leaves_system_exit_behind() -> None:
 def build(url: str, namespace: str) -> Tenure:
     """Return an application with the jobs of these tests."""
     app = Tenure(url, namespace=namespace)
-    for function in (works, blocks, blocks_a_thread, ignores, leaves_system_exit_behind):
+    for function in (brief, works, blocks, blocks_a_thread, ignores, leaves_system_exit_behind):
         app.job(name=function.__name__)(function)
     return app
 
@@ -101,7 +110,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(message)s")
     options = json.loads(rest[0]) if rest else {}
     reason = run_worker(build(url, namespace), WorkerOptions(queues=("default",), **options))
-    print(f"exit reason: {reason.value}", flush=True)
+    sys.stdout.write(f"exit reason: {reason.value}\n")
 
 
 if __name__ == "__main__":

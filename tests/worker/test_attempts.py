@@ -34,6 +34,7 @@ from tests.worker.support import (
 )
 
 seen: list[Any] = []
+pushes: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +92,7 @@ async def returns_a_lot() -> Any:
 async def pushes_another(left: int) -> None:
     seen.append(left)
     if left:
-        await current_app().push(jobs()["pushes_another"].bind(left - 1))
+        await pushes[0](left - 1)
 
 
 def decorated(function: Any) -> Any:
@@ -125,17 +126,6 @@ class GreetInThread:
 
     def handle(self) -> None:
         seen.append((self.name, threading.current_thread() is threading.main_thread()))
-
-
-_app: dict[str, Any] = {}
-
-
-def current_app() -> Tenure:
-    return _app["app"]
-
-
-def jobs() -> dict[str, Any]:
-    return _app["jobs"]
 
 
 async def test_a_job_runs_once_and_is_gone(app: Tenure) -> None:
@@ -296,8 +286,9 @@ async def test_what_a_handler_returns_is_not_kept_and_does_no_harm(app: Tenure) 
 
 
 async def test_a_handler_may_push_and_the_worker_is_not_empty_before_that_ran(app: Tenure) -> None:
-    _app.update(app=app, jobs={"pushes_another": app.job(pushes_another)})
-    await _app["jobs"]["pushes_another"].push(5)
+    job = app.job(pushes_another)
+    pushes[:] = [job.push]
+    await job.push(5)
     await drain(app)
     assert seen == [5, 4, 3, 2, 1, 0]
 

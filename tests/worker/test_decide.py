@@ -73,7 +73,15 @@ def test_give_up_fails_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "delay"),
-    [(-5, 0.0), (-math.inf, 0.0), (math.inf, LONGEST_DELAY), (10**400, LONGEST_DELAY), (True, 9.0), ("7", 9.0), (math.nan, 9.0)],
+    [
+        (-5, 0.0),
+        (-math.inf, 0.0),
+        (math.inf, LONGEST_DELAY),
+        (10**400, LONGEST_DELAY),
+        (True, 9.0),
+        ("7", 9.0),
+        (math.nan, 9.0),
+    ],
 )
 def test_a_delay_that_is_none_is_bounded_or_replaced_by_the_jobs_own(asked: Any, delay: float) -> None:
     error = Retry()

@@ -102,7 +102,7 @@ class FailingKeeper:
 @pytest.fixture
 def failing(quick: Tenure, monkeypatch: pytest.MonkeyPatch) -> Failing:
     driver = Failing(quick.queue())
-    monkeypatch.setattr(quick, "queue", lambda connection="default": driver)
+    monkeypatch.setattr(quick, "queue", lambda *_: driver)
     return driver
 
 

@@ -10,6 +10,7 @@ from tenure.cli.errors import CommandFailed
 from tenure.cli.options import job_ids, queues, spoken, store_options
 from tenure.cli.output import say
 from tenure.cli.store import Store, Where, operate
+from tenure.operations import Retried
 
 
 @click.command()
@@ -27,22 +28,25 @@ def retry(ids: tuple[str, ...], names: tuple[str, ...] | None, *, everything: bo
         raise click.UsageError("Name the jobs by their ids, or give --all")
     if everything and not force:
         raise click.UsageError("--all retries every failed job: confirm it with --force")
+    answers = operate(Where(**where), lambda store: _retry(store, names, None if everything else ids))
+    retried = [answer.id for answer in answers if answer.outcome == "retried"]
     if everything:
-        say(f"retried {operate(Where(**where), lambda store: _all(store, names)):,}")
+        say(f"retried {len(retried):,}")
     else:
-        operate(Where(**where), lambda store: _some(store, names, ids))
+        for job_id in retried:
+            say(f"retried {job_id}")
+    _judge([answer for answer in answers if answer.outcome == "refused" or (ids and answer.outcome == "gone")])
 
 
-async def _all(store: Store, names: Sequence[str] | None) -> int:
-    return sum([await failures.retry_all(store, name) for name in await store.queues(names)])
-
-
-async def _some(store: Store, names: Sequence[str] | None, ids: Sequence[str]) -> None:
+async def _retry(store: Store, names: Sequence[str] | None, ids: Sequence[str] | None) -> Sequence[Retried]:
+    if ids is None:
+        return [answer for name in await store.queues(names) for answer in await store.retry(name, None)]
     # All are found before the first is retried: a mistyped id changes nothing.
     records = [await failures.find(store, names, job_id) for job_id in ids]
-    answers = await store.failures.retry(records)
-    for record, retried in zip(records, answers, strict=True):
-        if retried:
-            say(f"retried {record.id}")
-    if missing := [record.id for record, retried in zip(records, answers, strict=True) if not retried]:
-        raise CommandFailed(f"no longer among the failed jobs: {', '.join(missing)}")
+    return [answer for record in records for answer in await store.retry(record.queue, [record.id])]
+
+
+def _judge(left: Sequence[Retried]) -> None:
+    if left:
+        more = f", and {len(left) - 1:,} more" if len(left) > 1 else ""
+        raise CommandFailed(f"not retried: {left[0].id}, {left[0].problem}{more}")

@@ -9,6 +9,7 @@ import msgspec
 from tenure.app import Tenure
 from tenure.cli.target import find_app
 from tenure.errors import NotSupported
+from tenure.operations import Retried
 from tenure.queue import Counts, FailedJobs, feature
 
 T = TypeVar("T")
@@ -41,6 +42,10 @@ class Store:
     async def counts(self, queue: str) -> Counts:
         """Count the queue's jobs by state."""
         return await self._queue.counts(queue)
+
+    async def retry(self, queue: str, ids: Sequence[str] | None) -> Sequence[Retried]:
+        """Make failed jobs ready again; all that have failed so far if ``ids`` is None."""
+        return await self._app.retry(queue, ids, connection=self._connection)
 
     @property
     def failures(self) -> FailedJobs:

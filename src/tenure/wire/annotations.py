@@ -24,6 +24,7 @@ from tenure.wire.containers import ArrayForm, DictForm, KeyForm, TupleForm, can_
 from tenure.wire.foreign import ModelForm, StructForm, is_model
 from tenure.wire.form import Form, Misfit, Walk
 from tenure.wire.plain import ALL_KINDS, PlainForm
+from tenure.wire.reading import aliased, alternatives, filled, is_alias, title, wrapper
 from tenure.wire.records import DataclassForm, NamedTupleForm, TypedDictForm
 from tenure.wire.scalars import NoneForm, scalars
 
@@ -39,7 +40,6 @@ _ARRAYS: Final[Mapping[Any, type]] = {
     frozenset: frozenset,
 }
 _MAPPINGS: Final = (dict, Mapping, MutableMapping)
-_WRAPPERS: Final = {"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"}
 
 
 class NoForm(Form):
@@ -66,7 +66,7 @@ class NoForm(Form):
 
 
 class Later(Form):
-    """A form that is still being made, because its annotation contains itself."""
+    """An alias that is still being made, because it contains itself. Classes that do are made in two steps instead."""
 
     __slots__ = ("_find",)
 
@@ -101,7 +101,8 @@ class Forms:
         except TypeError:  # a literal or an extra that cannot be hashed
             return self._make(hint)
         if made is None:
-            self._made[hint] = Later(title(hint), lambda: self._made[hint])
+            if is_alias(hint, get_origin(hint)):
+                self._made[hint] = Later(title(hint), lambda: self._made[hint])
             made = self._made[hint] = self._make(hint)
         return made
 
@@ -110,16 +111,14 @@ class Forms:
         form: Form
         if isinstance(hint, str | typing.ForwardRef):
             form = NoForm(title(hint), "its annotation could not be resolved")
-        elif origin is Annotated or _wrapper(origin):
+        elif origin is Annotated or wrapper(origin):
             form = self.form(args[0])
         elif isinstance(hint, typing.NewType):
             form = self.form(hint.__supertype__)
         elif isinstance(hint, TypeVar):
             form = self._variable(hint)
-        elif hasattr(hint, "__value__"):  # `type Alias = …` of Python 3.12
-            form = self.form(hint.__value__)
-        elif hasattr(origin, "__value__"):
-            form = self.form(_filled(origin.__value__, dict(zip(origin.__type_params__, args, strict=False))))
+        elif is_alias(hint, origin):
+            form = self.form(aliased(hint, origin, args))
         elif origin is Union or origin is UnionType:
             form = self._union(hint, args)
         elif origin is Literal:
@@ -134,8 +133,7 @@ class Forms:
         return self.form(hint.__bound__) if hint.__bound__ is not None else self._any
 
     def _union(self, hint: Any, args: tuple[Any, ...]) -> Form:
-        if any(arg is Any or arg is object for arg in args):
-            return self._any
+        args = tuple(dict.fromkeys(alternatives(args)))
         if all(isinstance(arg, type) and issubclass(arg, msgspec.Struct) for arg in args):
             try:
                 msgspec.json.Decoder(hint)
@@ -144,6 +142,8 @@ class Forms:
             else:
                 return StructForm(title(hint), hint, args)
         members = [self.form(arg) for arg in args]
+        if any(isinstance(member, PlainForm) for member in members):
+            return self._any  # a type variable without a bound
         if not overlap(members):
             return UnionForm(members)
         if len({member.name for member in members}) < len(members):
@@ -212,11 +212,11 @@ class Forms:
             problem = f"the annotations of {name} could not be resolved ({type(error).__name__})"
             return NoForm(name, problem, cls if dataclasses.is_dataclass(cls) else None)
         filling = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
-        hints = {field: _filled(one, filling) for field, one in hints.items()}
+        hints = {field: filled(one, filling) for field, one in hints.items()}
         if typing.is_typeddict(cls):
             form = self._made[hint] = TypedDictForm(name)
-            left_out = {field for field, one in hints.items() if _wrapper(get_origin(one)) == "NotRequired"}
-            given = {field for field, one in hints.items() if _wrapper(get_origin(one)) == "Required"}
+            left_out = {field for field, one in hints.items() if wrapper(get_origin(one)) == "NotRequired"}
+            given = {field for field, one in hints.items() if wrapper(get_origin(one)) == "Required"}
             optional = (cls.__optional_keys__ - given) | left_out
             form.fill({field: self.form(one) for field, one in hints.items()}, optional)
             return form
@@ -229,40 +229,3 @@ class Forms:
         data = self._made[hint] = DataclassForm(name, typing.cast("type[Any]", cls))
         data.fill({field.name: self.form(hints[field.name]) for field in dataclasses.fields(cls) if field.init})
         return data
-
-
-def title(hint: Any) -> str:
-    """Return an annotation as messages and tags show it: the short names of its classes."""
-    origin, args = get_origin(hint), get_args(hint)
-    shown: str
-    if hint is None or hint is NoneType:
-        shown = "None"
-    elif hint is Ellipsis:
-        shown = "..."
-    elif origin is Annotated:
-        shown = title(args[0])
-    elif origin is Union or origin is UnionType:
-        shown = " | ".join(map(title, args))
-    elif origin is Literal:
-        shown = f"Literal[{', '.join(map(repr, args))}]"
-    elif args:
-        shown = f"{title(origin)}[{', '.join(map(title, args))}]"
-    else:
-        shown = str(getattr(hint, "__qualname__", None) or getattr(hint, "__name__", None) or hint)
-    return shown
-
-
-def _filled(hint: Any, filling: Mapping[Any, Any]) -> Any:
-    """Return the annotation with type variables replaced."""
-    if not filling:
-        return hint
-    if isinstance(hint, TypeVar):
-        return filling.get(hint, hint)
-    parameters = getattr(hint, "__parameters__", ())
-    return hint[tuple(filling.get(parameter, parameter) for parameter in parameters)] if parameters else hint
-
-
-def _wrapper(origin: Any) -> str:
-    """Return the name of what only says how a field is used, such as ``NotRequired``, or nothing."""
-    name = getattr(origin, "_name", None) if type(origin).__module__ in {"typing", "typing_extensions"} else None
-    return name if name in _WRAPPERS else ""

@@ -176,11 +176,20 @@ def overlap(members: Sequence[Form]) -> bool:
 
 def chosen(union: Form, members: Sequence[Form], value: Any, walk: Walk) -> tuple[Form, Any]:
     """Return the member that takes the value, and the wire value: first those of its exact type."""
-    exact = [member for member in members if member.holds(value)]
-    for member in exact or members:
+    depth = walk.depth
+    misfits: list[Misfit] = []
+    for member in members:
+        if member.holds(value):
+            try:
+                return member, member.encode(value, walk)
+            except Misfit as misfit:
+                misfits.append(misfit)
+                walk.depth = depth
+    if len(misfits) == 1:
+        raise misfits[0]  # it belongs here, and the path inside it is worth telling
+    for member in members:
         try:
             return member, member.encode(value, walk)
         except Misfit:
-            if len(exact) == 1:
-                raise  # it belongs here, and the path inside it is worth telling
+            walk.depth = depth
     raise Misfit(f"expected {union.name}, got {kind(value)}")

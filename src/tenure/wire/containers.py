@@ -160,7 +160,10 @@ def _integer(text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(text) > MAX_DIGITS:
         raise Misfit("expected a key of digits")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError:  # sys.set_int_max_str_digits
+        raise Misfit("a key of more digits than this process reads") from None
 
 
 def _each(convert: Callable[..., Any], values: Iterable[Any], *rest: Walk) -> list[Any]:

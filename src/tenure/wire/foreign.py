@@ -60,8 +60,6 @@ class StructForm(Form):
             raise _scrubbed(self.name, error) from None
         except Misfit as misfit:
             raise Misfit(misfit.problem) from None  # its path starts in the middle
-        except RecursionError:
-            raise
         except Exception as error:  # noqa: BLE001  (the class may raise whatever it likes)
             raise Misfit(f"{self.name} refused its fields ({type(error).__qualname__})") from None
 
@@ -113,8 +111,6 @@ def is_model(hint: Any) -> bool:
 def _dumped(value: Any) -> Any:
     try:
         return value.model_dump(mode="json", by_alias=True, round_trip=True, warnings=False)
-    except RecursionError:
-        raise
     except Exception as error:  # noqa: BLE001  (the model may raise whatever it likes)
         raise Misfit(f"{kind(value)} refused to be written ({type(error).__qualname__})") from None
 
@@ -123,8 +119,6 @@ def _validated(cls: Any, wire: Any) -> Any:
     try:
         # From JSON, not from Python values: strict models take a string for a date only there.
         return cls.model_validate_json(msgspec.json.encode(wire))
-    except RecursionError:
-        raise
     except Exception as error:  # noqa: BLE001  (the model may raise whatever it likes)
         raise Misfit(f"{cls.__qualname__} refused it", _model_path(cls, error)) from None
 

@@ -37,24 +37,25 @@ class TooMuch(Exception):
 class Walk:
     """How far the encoding of one call has gone into its values."""
 
-    __slots__ = ("_depth", "_left")
+    __slots__ = ("_left", "depth")
 
     def __init__(self) -> None:
-        self._depth = 0
+        self.depth = 0
+        """Containers entered and not left. After a misfit nobody leaves them; who goes on puts it back."""
         self._left = MAX_MEMBERS
 
     def enter(self, members: int) -> None:
         """Go into a container, or raise ``TooMuch``."""
-        self._depth += 1
-        if self._depth > INNER_DEPTH:
+        self.depth += 1
+        if self.depth > INNER_DEPTH:
             raise TooMuch(f"nested more deeply than {INNER_DEPTH} levels")
         self._left -= members
         if self._left < 0:
             raise TooMuch(f"more than {MAX_MEMBERS:,} values")
 
     def leave(self) -> None:
-        """Come out of a container. After an error nobody does: the walk is over."""
-        self._depth -= 1
+        """Come out of a container."""
+        self.depth -= 1
 
 
 class Form(ABC):

@@ -69,9 +69,7 @@ class Attempts:
             self._in.settle(held, work.settlement, work.failure, now)
             return False
         held.work = work
-        current = Current(
-            held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta, stop=held.flag
-        )
+        current = Current(held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta, stop=held.flag)
         held.enter(Stage.RUNNING, now)
         if self._observed:
             self._in.reports.started(held)

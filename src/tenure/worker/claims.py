@@ -7,16 +7,20 @@ brings after that is given back free of charge.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
 from tenure.errors import StoreError
-from tenure.queue import Claimed, Lease, Queue
+from tenure.queue import Aside, Claimed, Lease, Queue
 from tenure.worker.held import Held, HeldLeases
 from tenure.worker.limits import Limits
 from tenure.worker.line import Line
 from tenure.worker.options import ExitReason
 from tenure.worker.outage import Outage, pause
+
+MOST: Final = 500
+"""Jobs that one claim asks for, at most."""
 
 
 class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +45,7 @@ class Claims:
         limits: Limits,
         give_back: Callable[[Held], None],
         batch: Callable[[], None],
+        unreadable: Callable[[Sequence[Aside]], None],
     ) -> None:
         self._queue = queue
         self._terms = terms
@@ -49,6 +54,7 @@ class Claims:
         self._limits = limits
         self._give_back = give_back
         self._batch = batch
+        self._unreadable = unreadable
         self._outage = Outage("claiming jobs")
         self._stopped = asyncio.Event()
         self._resumed = asyncio.Event()
@@ -65,7 +71,7 @@ class Claims:
             if not self._resumed.is_set():
                 await self._resumed.wait()
                 continue
-            room = self._limits.allowed(await self._line.wait_for_room())
+            room = min(self._limits.allowed(await self._line.wait_for_room()), MOST)
             if room <= 0 or self._stopped.is_set() or not self._resumed.is_set():
                 continue
             # Asked before the claim is sent: a job that still ran then may have pushed another since.
@@ -97,8 +103,9 @@ class Claims:
 
     @property
     def waits_rightly(self) -> bool:
-        """Whether no claim is due: no room, quiet, stopped, or a store that does not answer."""
-        return self._line.room() <= 0 or not self._resumed.is_set() or self._stopped.is_set() or self._outage.going_on
+        """Whether no claim is due: no free slot, quiet, stopped, or a store that does not answer."""
+        idle = not self._resumed.is_set() or self._stopped.is_set()
+        return idle or not self._line.due or self._outage.going_on
 
     async def _claim(self, room: int, *, idle: bool) -> Claimed | None:
         terms = self._terms
@@ -132,6 +139,8 @@ class Claims:
         return claimed
 
     def _take(self, claimed: Claimed) -> None:
+        if claimed.unreadable:
+            self._unreadable(claimed.unreadable)
         if not claimed.leases:
             return
         self._batch()

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from enum import IntEnum
+from typing import Final
 
 from tenure.context import StopFlag
 from tenure.queue import Lease
@@ -34,13 +34,16 @@ class Stop(IntEnum):
     SHUTDOWN = 5
 
 
+_MISSING: Final = object()
+
+
 class Held:
     """One held lease and what this process knows about it."""
 
     __slots__ = (
         "abandoned",
-        "flag",
         "deadline",
+        "flag",
         "lease",
         "name",
         "renew_until",
@@ -51,7 +54,7 @@ class Held:
         "task",
         "timer",
         "work",
-    )  # fmt: skip
+    )
 
     def __init__(self, lease: Lease, now: float) -> None:
         self.lease = lease
@@ -84,18 +87,16 @@ class Held:
 
 
 class HeldLeases:
-    """All held leases by token. The loop writes, the keeper's thread reads snapshots."""
+    """All held leases. The loop writes, the keeper's thread reads snapshots."""
 
     def __init__(self) -> None:
-        self._by_token: dict[str, Held] = {}
+        # By object: one claim gives all its leases the same token, and a job may be held twice, once of them in vain.
+        self._held: dict[Held, object] = {}
         self._lock = threading.Lock()
         self._suspects = 0
 
     def __len__(self) -> int:
-        return len(self._by_token)
-
-    def __iter__(self) -> Iterator[Held]:
-        return iter(self.snapshot())
+        return len(self._held)
 
     @property
     def suspect(self) -> bool:
@@ -105,17 +106,17 @@ class HeldLeases:
     def add(self, held: Held) -> None:
         """Hold a lease."""
         with self._lock:
-            self._by_token[held.lease.token] = held
+            self._held[held] = None
         self._suspects += held.lease.suspect
 
     def remove(self, held: Held) -> None:
         """Hold it no longer; removing it twice changes nothing."""
         with self._lock:
-            known = self._by_token.pop(held.lease.token, None)
-        if known is not None:
+            known = self._held.pop(held, _MISSING)
+        if known is not _MISSING:
             self._suspects -= held.lease.suspect
 
     def snapshot(self) -> list[Held]:
         """Return all of them, as they are now."""
         with self._lock:
-            return list(self._by_token.values())
+            return list(self._held)

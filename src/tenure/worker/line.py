@@ -76,13 +76,18 @@ class Line:
         # Outcomes that the store does not take must not pile up behind an ever running claim.
         return min(want, 3 * self.size - len(self._leases))
 
+    @property
+    def due(self) -> bool:
+        """Whether slots are free that a claim should fill; claiming ahead is never due."""
+        return self.running + len(self._ahead) < self.size and self.room() > 0
+
     async def wait_for_room(self) -> int:
         """Return how many leases to claim, once it is worth a call; 0 when woken for another reason."""
         self._pace()
         worth = max(1, (self.size + self._ahead_limit) // 2)
         if self.room() >= worth:
             return self.room()
-        if self.running + len(self._ahead) < self.size and self.room() > 0:
+        if self.due:
             # Some slots are free: more may follow in a moment, and one call for all of them is cheaper.
             await self._wait(worth, GATHER)
             return max(0, self.room())

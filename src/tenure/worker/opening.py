@@ -128,4 +128,3 @@ def _doomed(lease: Lease, doom: Doom) -> Refusal:
 
 def _failed(lease: Lease, failure: Failure) -> Refusal:
     return Refusal(Fail(lease, failure), failure)
-

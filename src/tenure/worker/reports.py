@@ -23,7 +23,7 @@ from tenure.events import (
     WorkerStopped,
 )
 from tenure.naming import shown
-from tenure.queue import Ack, Drop, Fail, Failure, Release, SetAside, Settled, Settlement
+from tenure.queue import Ack, Aside, Drop, Fail, Failure, Release, SetAside, Settled, Settlement
 from tenure.worker.held import Held, Stop
 
 logger = logging.getLogger("tenure.worker")
@@ -62,6 +62,11 @@ class Reports:
     def renewal_failed(self, error: str, leases: int) -> None:
         """A renewal could not be made; said once an outage."""
         self._emit(RenewalFailed(error=error, leases=leases))
+
+    def unreadable(self, asides: Sequence[Aside]) -> None:
+        """A claim found records that the store itself cannot read, and set them aside."""
+        for aside in asides:
+            logger.warning("job %s of queue %s cannot be read and was set aside", safe_name(aside.id), aside.queue)
 
     # ------------------------------------------------------------------------------------------------------ an attempt
 

@@ -15,7 +15,7 @@ from tenure.errors import OutcomeUnknown, StoreError
 from tenure.events import JobSucceeded
 from tenure.queue import Ack, Failure, Queue, Settled, Settlement
 from tenure.worker.held import Held, HeldLeases, Stage
-from tenure.worker.outage import Outage, pause
+from tenure.worker.outage import Outage
 from tenure.worker.reports import Reports
 
 GROUP: Final = 500
@@ -60,7 +60,7 @@ class Settler:
         return len(self._waiting) + self._in_flight
 
     async def run(self) -> None:
-        """Settle until stopped, and then what is left, once."""
+        """Settle until stopped, and then what is left. Cancel it to leave that to the leases' ends."""
         while True:
             if not self._waiting:
                 self._drained.set()
@@ -71,13 +71,9 @@ class Settler:
             self._drained.clear()
             group, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
             self._in_flight = len(group)
-            try:
-                answers = await self._settle(group)
-            finally:
-                self._in_flight = 0
-            if answers is None:
-                return
-            self._take(group, *answers)
+            answers, unknown = await self._settle(group)
+            self._in_flight = 0
+            self._take(group, answers, unknown=unknown)
 
     async def drained(self, seconds: float) -> bool:
         """Wait until everything is answered; False when the time is over first."""
@@ -92,7 +88,7 @@ class Settler:
         return True
 
     def stop(self) -> None:
-        """Make ``run`` return: after an answer for what is left, or at the next failure."""
+        """Make ``run`` return once everything is answered."""
         self._stopped.set()
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
@@ -104,11 +100,8 @@ class Settler:
         finally:
             self._wake = None
 
-    async def _settle(self, group: list[Outgoing]) -> tuple[Sequence[Settled], bool] | None:
-        """Return the store's answers, however long it takes, and whether an earlier answer was lost.
-
-        None when stopped meanwhile.
-        """
+    async def _settle(self, group: list[Outgoing]) -> tuple[Sequence[Settled], bool]:
+        """Return the store's answers, however long it takes, and whether an earlier answer was lost."""
         settlements = [outgoing.settlement for outgoing in group]
         unknown = False
         while True:
@@ -116,18 +109,14 @@ class Settler:
                 answers = await self._queue.settle(settlements)
             except StoreError as error:
                 unknown = unknown or isinstance(error, OutcomeUnknown)
-                delay = self._outage.failed(error)
-                if self._stopped.is_set():
-                    self._waiting[:0] = group
-                    return None
-                await pause(delay, self._stopped)
+                await asyncio.sleep(self._outage.failed(error))
                 continue
             self._outage.succeeded()
             if len(answers) != len(settlements):
                 raise RuntimeError(f"the driver answered {len(answers)} of {len(settlements)} settlements")
             return answers, unknown
 
-    def _take(self, group: list[Outgoing], answers: Sequence[Settled], unknown: bool) -> None:  # noqa: FBT001
+    def _take(self, group: list[Outgoing], answers: Sequence[Settled], *, unknown: bool) -> None:
         quiet = self._reports.quiet(JobSucceeded)
         for outgoing, answer in zip(group, answers, strict=True):
             held = outgoing.held

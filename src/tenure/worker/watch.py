@@ -72,6 +72,7 @@ class Watch:
         heartbeat: Heartbeat,
         *,
         lease: float,
+        wait: float,
         told: Callable[[Held, Stop], None],
         give_back: Callable[[Held], None],
     ) -> None:
@@ -80,6 +81,7 @@ class Watch:
         self._claims = claims
         self._heartbeat = heartbeat
         self._interval = min(TICK, lease / 6)
+        self._wait = wait
         self._told = told
         self._give_back = give_back
         self._calls = 0
@@ -107,7 +109,7 @@ class Watch:
             self._stalled = 0.0
             return
         self._stalled += self._interval
-        if self._stalled > STALLED_TICKS * TICK:
+        if self._stalled > self._wait + STALLED_TICKS * TICK:
             raise Stalled(f"no claim was answered for {self._stalled:.0f} s although one was due")
 
 

@@ -50,8 +50,12 @@ class Worker:
         self._leases = HeldLeases()
         self._reports = Reports(app.events)
         self._reason: ExitReason | None = None
+        self._over = asyncio.Event()
+        """There is nothing more to claim, for whatever reason."""
         self._stopping = asyncio.Event()
+        """And what runs has the drain time only."""
         self._at_once = asyncio.Event()
+        """And not even that."""
         self._started = False
         self._claims: Claims | None = None
 
@@ -73,6 +77,7 @@ class Worker:
             self._at_once.set()
         self._reason = self._reason or reason
         self._stopping.set()
+        self._over.set()
         if self._claims is not None:
             self._claims.stop()
 
@@ -140,10 +145,13 @@ class Worker:
             limits=Limits(options),
             give_back=orders.give_back,
             batch=attempts.look_for_observers,
+            unreadable=reports.unreadable,
         )
-        watch = Watch(leases, line, claims, heartbeat, lease=lease, told=orders.told, give_back=orders.give_back)
+        watch = Watch(
+            leases, line, claims, heartbeat, lease=lease, wait=wait, told=orders.told, give_back=orders.give_back
+        )
         ending = Ending(
-            line, orders, settler, stopping=self._stopping, at_once=self._at_once, drain=options.drain_timeout
+            line, orders, settler, reports, stopping=self._stopping, at_once=self._at_once, drain=options.drain_timeout
         )
         reports.worker_started(queues, options.concurrency, lease)
         keeper.start()
@@ -164,10 +172,11 @@ class Worker:
         if self._options.max_time is not None:
             timer = asyncio.get_running_loop().call_later(self._options.max_time, self._limit, ExitReason.MAX_TIME)
         async with asyncio.TaskGroup() as loops:
-            loops.create_task(self._guarded(settler.run()))
+            settling = loops.create_task(self._guarded(settler.run()))
             watching = loops.create_task(self._guarded(watch.run()))
+            claiming = loops.create_task(self._claiming(claims))
             try:
-                self._limit(await self._guarded(claims.run()))
+                await self._over.wait()
             except asyncio.CancelledError:
                 self._at_once.set()
                 self._stopping.set()
@@ -176,11 +185,8 @@ class Worker:
                 if timer is not None:
                     timer.cancel()
                 claims.stop()
-                await ending.run()
-                settler.stop()
+                await ending.run(claiming, settling)
                 watching.cancel()
-        if settler.open:
-            self._reports.unsettled(settler.open)
 
     def _opening(self, base: float | None) -> Opening:
         options = self._options
@@ -201,8 +207,10 @@ class Worker:
     def _limit(self, reason: ExitReason | None) -> None:
         """Claim no more, and let what runs end in its own time."""
         self._reason = self._reason or reason
-        if reason is not None and self._claims is not None:
-            self._claims.stop()
+        self._over.set()
+
+    async def _claiming(self, claims: Claims) -> None:
+        self._limit(await self._guarded(claims.run()))
 
     async def _guarded(self, loop: Coroutine[Any, Any, T]) -> T | None:
         try:
@@ -217,5 +225,4 @@ class Worker:
         self._reason = ExitReason.ERROR
         self._at_once.set()
         self._stopping.set()
-        if self._claims is not None:
-            self._claims.stop()
+        self._over.set()

@@ -92,11 +92,12 @@ class Ledger:
         """Let the job wait: at the tail of its line, or for its time."""
         now = self._clock.monotonic()
         self._waiting[job.id] = job
+        job.entry = self._next()
         if delay > 0:
-            self._delayed.add(job, (now + delay, self._next()))
+            self._delayed.add(job, (now + delay, job.entry))
             return
         line = self._suspects if suspect else self._ready
-        line.add(job, (-job.priority, self._next()))
+        line.add(job, (-job.priority, job.entry))
         self._ready_since[job.id] = now
 
     # ------------------------------------------------------------------------------------------------------ claiming
@@ -166,7 +167,7 @@ class Ledger:
         job.deliveries += 1
         job.hold = Hold(token=new_token(), fence=self._fence, length=length, deadline=now + length)
         self._running[job.id] = job
-        self._leased.add(job, (job.hold.deadline, self._next()))
+        self._leased.add(job, (job.hold.deadline, job.entry))
         doomed = _doom(job, crash_limit, now)
         return Lease(
             queue=self._name,
@@ -222,7 +223,7 @@ class Ledger:
         if job is None or job.hold is None:
             return Renewal.LOST
         job.hold.deadline = self._clock.monotonic() + job.hold.length
-        self._leased.add(job, (job.hold.deadline, self._next()))
+        self._leased.add(job, (job.hold.deadline, job.entry))
         return Renewal.CANCEL_REQUESTED if job.cancel_requested else Renewal.HELD
 
     def settle(self, settlement: Settlement) -> Settled:

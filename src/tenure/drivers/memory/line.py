@@ -4,7 +4,10 @@ import heapq
 from dataclasses import dataclass
 
 Key = tuple[float, int]
-"""What a line is sorted by (a rank, a time), then the place of entry, which no two jobs of a queue share."""
+"""What a line is sorted by (a rank, a time), then the place of entry, which no two jobs of a queue share.
+
+A lease keeps its job's place: leases that lapse at the same moment go back in the order that their jobs had.
+"""
 
 
 @dataclass(slots=True)
@@ -28,6 +31,8 @@ class Job:
     crash_limit: int | None
     expires: float | None
     """The clock's monotonic time from which on it is leased doomed."""
+    entry: int = 0
+    """Its place in the order in which jobs began to wait."""
     deliveries: int = 0
     free: int = 0
     crashes: int = 0
@@ -55,33 +60,38 @@ class Line:
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[Key, Job]] = []
-        self._keys: dict[str, Key] = {}
+        self._heap: list[tuple[Key, int, Job]] = []
+        self._present: dict[str, int] = {}
+        self._added = 0
 
     def __len__(self) -> int:
         """Return how many jobs stand in the line."""
-        return len(self._keys)
+        return len(self._present)
 
     def __contains__(self, job: Job) -> bool:
         """Tell whether the job stands in the line."""
-        return job.id in self._keys
+        return job.id in self._present
 
     def add(self, job: Job, key: Key) -> None:
         """Put the job into the line, or to another place in it."""
-        self._keys[job.id] = key
-        heapq.heappush(self._heap, (key, job))
+        self._added += 1
+        self._present[job.id] = self._added
+        heapq.heappush(self._heap, (key, self._added, job))
         self._tidy()
 
     def remove(self, job: Job) -> None:
         """Take the job out of the line."""
-        del self._keys[job.id]
+        del self._present[job.id]
         self._tidy()
 
     def first(self) -> tuple[Key, Job] | None:
         """Return the first job and its key, or None."""
-        while self._heap and not self._present(self._heap[0]):
+        while self._heap and not self._stands(self._heap[0]):
             heapq.heappop(self._heap)
-        return self._heap[0] if self._heap else None
+        if not self._heap:
+            return None
+        key, _, job = self._heap[0]
+        return key, job
 
     def count_until(self, rank: float) -> int:
         """Count the jobs with at most this rank, in time that grows with their number alone."""
@@ -89,15 +99,16 @@ class Line:
         while places:
             place = places.pop()
             if place < len(self._heap) and self._heap[place][0][0] <= rank:
-                count += self._present(self._heap[place])
+                count += self._stands(self._heap[place])
                 places += (2 * place + 1, 2 * place + 2)
         return count
 
-    def _present(self, entry: tuple[Key, Job]) -> bool:
-        key, job = entry
-        return self._keys.get(job.id) == key
+    def _stands(self, entry: tuple[Key, int, Job]) -> bool:
+        """Tell whether the entry is the job's latest, and the job not gone."""
+        _, number, job = entry
+        return self._present.get(job.id) == number
 
     def _tidy(self) -> None:
-        if len(self._heap) > 2 * len(self._keys) + 64:
-            self._heap = [entry for entry in self._heap if self._present(entry)]
+        if len(self._heap) > 2 * len(self._present) + 64:
+            self._heap = [entry for entry in self._heap if self._stands(entry)]
             heapq.heapify(self._heap)

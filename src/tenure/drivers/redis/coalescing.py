@@ -45,14 +45,15 @@ class Pushes:
 
     async def send(self, queue: str, arguments: list[bytes | str]) -> str:
         """Make one call, and return its letters."""
-        if queue not in self._registered:
+        known = queue in self._registered
+        if not known:
             try:
                 await self._register(queue)
             except OutcomeUnknown as error:
                 raise ConnectionFailed("the connection broke before the push was sent; nothing was stored") from error
         reply = await self._session.write(queue, "push", arguments)
-        if reply[2:] == [b"1"]:
-            # The queue's first push ever, or its first one since the store was emptied under us.
+        if known and reply[2:] == [b"1"]:
+            # Its first jobs ever, and we knew it before: the store was emptied under us, and its list of queues too.
             self._registered.discard(queue)
         letters: bytes = reply[1]
         return letters.decode()

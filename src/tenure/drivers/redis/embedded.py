@@ -66,13 +66,13 @@ class EmbeddedServer:
         Raises ``MissingExtra`` without a server program, ``ConnectionFailed`` when it does not come up.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
-        if self._process is not None and self._process.poll() is not None:
-            self._process = self._socket = None
         deadline = time.monotonic() + timeout
+        spawned = False
         while True:
             with self._lock() as lock:
                 if lock is not None and self._process is None:
                     self._spawn(lock)
+                    spawned = True
             # Not us: either a server holds the lock, or one that starts it just now, or it has just gone.
             if self._process is None:
                 record = self._record()
@@ -80,7 +80,9 @@ class EmbeddedServer:
             if self._socket is not None and _ask(self._socket, b"PING\r\n", rb"\+PONG"):
                 return self
             if self._process is not None and self._process.poll() is not None:
-                raise ConnectionFailed(f"the embedded server ended at its start: {self._last_words()}")
+                if spawned:
+                    raise ConnectionFailed(f"the embedded server ended at its start: {self._last_words()}")
+                self._process = self._socket = None  # one that an earlier call started, and that has gone since
             if time.monotonic() > deadline:
                 if self._process is not None:
                     self._process.terminate()

@@ -37,7 +37,8 @@ class RedisPusher:
         return bulk.result()
 
     def _send(self, part: Part) -> str:
-        if part.queue not in self._registered:
+        known = part.queue in self._registered
+        if not known:
             try:
                 self._links.perform(PlainCall(b"SADD", self._keyspace.queues, part.queue))
             except OutcomeUnknown as error:
@@ -48,8 +49,8 @@ class RedisPusher:
         keys = self._keyspace.queue(part.queue)
         script = self._scripts["push"]
         reply = self._links.perform(NumberedCall(lanes, self._patience, part.queue, keys, script, part.arguments))
-        if reply[2:] == [b"1"]:
-            # The queue's first push ever, or its first one since the store was emptied under us.
+        if known and reply[2:] == [b"1"]:
+            # Its first jobs ever, and we knew it before: the store was emptied under us, and its list of queues too.
             self._registered.discard(part.queue)
         letters: bytes = reply[1]
         return letters.decode()

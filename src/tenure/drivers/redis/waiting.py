@@ -1,4 +1,9 @@
-"""Waiting for a wake-up: a blocking read of the queues' markers."""
+"""Waiting for a wake-up: a blocking read of the queues' markers, and a clock of our own beside it.
+
+A server looks after blocked clients that are over time only when something else happens to it, or ten times a second:
+too coarse for a job that is due. So the waiting ends by this side's clock, and the read is left to end by itself: the
+claim that follows is what makes the server see that it is over time.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,20 +21,44 @@ class Waiter:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._left: set[asyncio.Task[bool]] = set()
+        self._missed = False
+        """A read that was left to end by itself has brought a marker after all."""
 
     async def wait(self, queues: Sequence[str], seconds: float) -> None:
         """Return when a marker was there, or after that time. Trouble ends the waiting: the next look will tell."""
         self._session.check_open()
+        if self._missed:
+            self._missed = False
+            return
+        reading = asyncio.get_running_loop().create_task(self._read(queues, seconds))
+        try:
+            done, _ = await asyncio.wait({reading}, timeout=seconds)
+        except asyncio.CancelledError:
+            # Closes its connection: a marker must not be taken by someone who has gone.
+            reading.cancel()
+            raise
+        if not done:
+            self._left.add(reading)
+            reading.add_done_callback(self._ended)
+
+    def _ended(self, reading: "asyncio.Task[bool]") -> None:
+        self._left.discard(reading)
+        if not reading.cancelled() and reading.exception() is None and reading.result():
+            self._missed = True
+
+    async def _read(self, queues: Sequence[str], seconds: float) -> bool:
         command = pack(b"BLPOP", *self._session.keyspace.wake(queues), f"{max(seconds, 0.001):.3f}")
         links = self._session.links
         link = links.take()
         try:
-            await link.exchange(command, seconds + MARGIN)
+            return await link.exchange(command, seconds + MARGIN) is not None
         except Rejected:
             # A user without permission to block, or a key of another type: then it is polled.
             await asyncio.sleep(seconds)
         except Trouble:
             # The look that follows meets the same trouble, and reports it.
-            return
+            return False
         finally:
             links.give(link)
+        return False

@@ -103,7 +103,7 @@ async def retry(queue: Queue, params: Mapping[str, Any], talk: Talk) -> None:
     talk.tell({"won": won})
 
 
-async def wait(queue: Queue, _: Mapping[str, Any], talk: Talk) -> None:
+async def wait(queue: Queue, _params: Mapping[str, Any], talk: Talk) -> None:
     """Claim one job at a time, waiting for it; report each with the moment of its arrival."""
     leases: list[Lease] = []
     while True:
@@ -114,7 +114,7 @@ async def wait(queue: Queue, _: Mapping[str, Any], talk: Talk) -> None:
         leases += claimed.leases
 
 
-async def fork(queue: Queue, _: Mapping[str, Any], talk: Talk) -> None:
+async def fork(queue: Queue, _params: Mapping[str, Any], talk: Talk) -> None:
     """Push, fork, push from the child with the same driver, and go on in the parent."""
 
     async def one(name: str) -> str:

@@ -201,10 +201,10 @@ async def test_one_suspect_is_the_most_over_all_queues_of_a_claim(store: StoreUn
 
 async def test_a_suspect_that_is_given_back_stays_one(store: StoreUnderTest) -> None:
     await suspected(store.queue, "x")
-    for release in ({}, {"free": True}, {"delay": 0.03}):
+    for free, delay in ((False, 0.0), (True, 0.0), (False, 0.03)):
         lease = await claim_one(store.queue, wait=5)
         assert lease.suspect
-        await done(store.queue, Release(lease, **release))
+        await done(store.queue, Release(lease, free=free, delay=delay))
     await pass_time(store.queue, 0.05)
     assert await claim(store.queue, suspects=False) == []
     assert (await claim_one(store.queue)).suspect

@@ -1,11 +1,13 @@
 """A delay is a floor, and a due job comes without anybody's help (P6, P8, P10)."""
 # ruff: noqa: D103 - the name of a behaviour is its sentence
 
+import math
 import time
 
 import pytest
 
-from tenure.queue import Release
+from tenure.errors import Refused
+from tenure.queue import Ack, Release, Settled
 from tenure.testing.contract.steps import (
     Q,
     claim,
@@ -117,3 +119,47 @@ async def test_a_backlog_of_delayed_jobs_is_not_touched_by_due_ones(store: Store
     await pass_time(store.queue, 0.08)
     assert sorted(ids(await claim(store.queue, 100))) == ["due-0", "due-1", "due-2"]
     assert await where(store.queue) == {"leased": 3, "delayed": 30}
+
+
+def odd_durations() -> list[float]:
+    return [-1.0, -86_400.0, -1e18, 1e300, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("delay", odd_durations(), ids=str)
+async def test_a_delay_that_cannot_be_one_is_refused_or_kept_and_spoils_nothing(
+    store: StoreUnderTest, delay: float
+) -> None:
+    try:
+        (answer,) = await store.queue.push([job("odd", delay=delay)])
+        taken = answer.outcome == "stored"
+    except Refused:
+        taken = False
+    assert await where(store.queue) in ([{"ready": 1}, {"delayed": 1}] if taken else [{}])
+    if taken and delay > 0:
+        assert await where(store.queue) == {"delayed": 1}
+    await store.queue.clear(Q)
+    lease = await pushed_and_claimed(store.queue, job("plain"))
+    try:
+        released = await store.queue.settle([Release(lease, delay=delay)]) == [Settled.DONE]
+    except Refused:
+        released = False
+    assert await where(store.queue) in ([{"ready": 1}, {"delayed": 1}] if released else [{"leased": 1}])
+    if not released:
+        await done(store.queue, Release(lease))
+    await store.queue.clear(Q)
+    await push(store.queue, job("after"))
+    assert ids(await drained(store.queue, 1)) == ["after"]
+
+
+@pytest.mark.parametrize("length", [*odd_durations(), 0.0], ids=str)
+async def test_a_lease_that_cannot_be_one_is_refused_or_given_and_loses_no_job(
+    store: StoreUnderTest, length: float
+) -> None:
+    await push(store.queue, job("x"))
+    try:
+        leases = list((await store.queue.claim([Q], limit=1, lease=length, wait=0)).leases)
+    except Refused:
+        leases = []
+    assert (await where(store.queue)).get("leased", 0) == len(leases)
+    await done(store.queue, *map(Ack, leases))
+    assert ids(leases) + ids(await drained(store.queue, 1 - len(leases))) == ["x"]

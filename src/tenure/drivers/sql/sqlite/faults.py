@@ -8,6 +8,7 @@ from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError, StoreRef
 _REFUSALS: Final = {
     sqlite3.SQLITE_BUSY: ("BUSY", "the file stayed locked by another process until the deadline; try again"),
     sqlite3.SQLITE_LOCKED: ("BUSY", "the file stayed locked until the deadline; try again"),
+    sqlite3.SQLITE_PROTOCOL: ("BUSY", "too many processes raced for the file's lock; try again"),
     sqlite3.SQLITE_FULL: ("FULL", "the disk, or the size that the file may have, is full; make room"),
     sqlite3.SQLITE_READONLY: ("READONLY", "the file is read-only for this process"),
     sqlite3.SQLITE_IOERR: ("IOERR", "reading or writing the file failed; look at the disk and its file system"),
@@ -38,6 +39,11 @@ def translated_commit(error: sqlite3.Error, path: str) -> StoreError:
     if primary(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL}:
         return translated(error, path)  # both are found out before the commit record is written
     return OutcomeUnknown(f"the commit to the SQLite file {path} failed ({name(error)}); it may or may not be there")
+
+
+def is_locked(error: sqlite3.Error) -> bool:
+    """Tell whether another connection has the file locked, so that it is worth to try again."""
+    return primary(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
 def primary(error: sqlite3.Error) -> int:

@@ -1,7 +1,8 @@
 """The tables of the SQLite file, and how a file comes to have them."""
 
 import sqlite3
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from tenure.errors import StoreError
 
@@ -101,14 +102,15 @@ TABLES: Final = (
 )
 
 
-def prepare(connection: sqlite3.Connection) -> None:
+def prepare(connection: sqlite3.Connection, patiently: Callable[[Callable[[], Any]], Any]) -> None:
     """Create the tables in a file that has none; refuse a file that this code cannot use.
 
-    Many processes may do it at once: the first does, the others wait for it and find the tables there.
+    Many processes may do it at once: the first does, the others wait for it and find the tables there. ``patiently``
+    tries a step until the file is not locked.
     """
-    if _version(connection) == VERSION:
+    if patiently(lambda: _version(connection)) == VERSION:
         return
-    connection.execute("BEGIN IMMEDIATE")
+    patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
         version = _version(connection)
         if version == 0:

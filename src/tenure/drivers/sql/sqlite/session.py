@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import sqlite3
 import threading
 import time
@@ -25,6 +26,10 @@ OLDEST_SQLITE: Final = (3, 37)
 LONGEST_LOG: Final = 64 * 1024 * 1024
 """Bytes to which the write-ahead log is cut back after it grew."""
 
+
+SHORTEST_NAP: Final = 0.0001
+LONGEST_NAP: Final = 0.001
+"""Seconds between two tries to lock the file."""
 
 COARSEST_TIME: Final = 2.5
 """Seconds that two writes to a file may lie apart and yet show the same time; two on the coarsest file systems."""
@@ -85,7 +90,7 @@ class Session:
                 if durable is not self._durable:
                     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                     self._durable = durable
-                connection.execute("BEGIN IMMEDIATE")
+                self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
                 for operation in operations:
                     transaction = Transaction(connection, self._location.namespace, self._location.clock)
                     results.append(operation(transaction))
@@ -110,12 +115,16 @@ class Session:
         with self._lock:
             connection = self._open()
             try:
-                connection.execute("BEGIN")
-                return operation(Transaction(connection, self._location.namespace, self._location.clock))
+                return self._patiently(lambda: self._read(connection, operation))
             except sqlite3.Error as error:
                 raise faults.translated(error, str(self._location.path)) from error
-            finally:
-                self._roll_back(connection)
+
+    def _read(self, connection: sqlite3.Connection, operation: Callable[[Transaction], T]) -> T:
+        connection.execute("BEGIN")
+        try:
+            return operation(Transaction(connection, self._location.namespace, self._location.clock))
+        finally:
+            self._roll_back(connection)
 
     def changed_by_others(self) -> bool:
         """Tell whether another connection committed anything since this was last asked.
@@ -130,7 +139,7 @@ class Session:
         with self._lock:
             connection = self._open()
             try:
-                version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+                version: int = self._patiently(lambda: connection.execute("PRAGMA data_version").fetchone()[0])
             except sqlite3.Error as error:
                 raise faults.translated(error, str(self._location.path)) from error
             changed = version != self._version
@@ -180,7 +189,7 @@ class Session:
         try:
             connection = sqlite3.connect(
                 path,
-                timeout=self._location.timeout,
+                timeout=0,  # waiting is done here, and better
                 isolation_level=None,  # transactions are begun and ended here, by hand
                 check_same_thread=False,  # one at a time is what the lock sees to
             )
@@ -203,25 +212,31 @@ class Session:
         if self._location.max_bytes is not None:
             (page,) = connection.execute("PRAGMA page_size").fetchone()
             connection.execute(f"PRAGMA max_page_count = {max(1, self._location.max_bytes // page)}")
-        schema.prepare(connection)
+        schema.prepare(connection, self._patiently)
 
     def _use_log(self, connection: sqlite3.Connection) -> None:
-        """Switch to the write-ahead log. SQLite does not wait its turn for that, so this does."""
+        """Switch to the write-ahead log, which readers and a writer share."""
+        (mode,) = self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+        if mode != "wal":
+            raise StoreError(
+                f"the file system of {self._location.path} cannot share memory between processes, as SQLite's "
+                "write-ahead log needs (a network file system?); choose a path on a local disk"
+            )
+
+    def _patiently(self, step: Callable[[], T]) -> T:
+        """Try the step until the file is not locked, or the time to wait is over.
+
+        SQLite could wait by itself, but sleeps longer and longer, up to 100 ms: beside a process that writes without
+        a pause it waited five seconds in vain. Short, uneven sleeps find one of the gaps within milliseconds.
+        """
         end = time.monotonic() + self._location.timeout
         while True:
             try:
-                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return step()
             except sqlite3.OperationalError as error:
-                if faults.primary(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                if not faults.is_locked(error) or time.monotonic() >= end:
                     raise
-                time.sleep(0.005)
-            else:
-                if mode != "wal":
-                    raise StoreError(
-                        f"the file system of {self._location.path} cannot share memory between processes, as SQLite's "
-                        "write-ahead log needs (a network file system?); choose a path on a local disk"
-                    )
-                return
+            time.sleep(random.uniform(SHORTEST_NAP, LONGEST_NAP))  # noqa: S311 - no secret
 
     def _identity(self) -> tuple[int, int] | None:
         try:

@@ -1,0 +1,33 @@
+"""The benchmarks still work: a slice of each, of which no figure is believed."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import Program
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("store", ["redis", "sqlite"])
+def test_every_measure_gives_a_figure(tenure: Program, store: str) -> None:
+    out = tenure.directory / "runs.jsonl"
+    command = [sys.executable, "-m", "benchmarks", "--contender", f"tenure {store}", "--runs", "1", "--jobs", "50"]
+    command += ["--idle-seconds", "1", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=55)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["measure"] for row in rows] == ["push_many", "push awaited", "push_sync", "drain", "latency", "idle"]
+    assert all(value >= 0 for row in rows for value in row["values"].values())
+    assert f"| tenure {store} |" in done.stdout
+
+
+def test_an_unknown_measure_is_refused_with_the_known_ones(tenure: Program) -> None:
+    command = [sys.executable, "-m", "benchmarks", "--only", "speed"]
+    done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode != 0
+    assert "push_many" in done.stderr

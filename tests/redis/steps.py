@@ -1,0 +1,29 @@
+"""Small steps that the driver's tests are made of."""
+
+from collections.abc import Sequence
+
+from tenure.drivers.redis import RedisQueue
+from tenure.queue import Lease, Push
+
+Q = "q"
+
+
+def job(job_id: str, *, queue: str = Q, envelope: bytes = b"{}", **options: float | None) -> Push:
+    return Push(queue=queue, id=job_id, envelope=envelope, **options)  # type: ignore[arg-type]
+
+
+def jobs(number: int, start: str = "j", *, envelope: bytes = b"{}") -> list[Push]:
+    return [job(f"{start}{place}", envelope=envelope) for place in range(number)]
+
+
+async def claim(queue: RedisQueue, limit: int = 1, *, lease: float = 60, wait: float = 0) -> Sequence[Lease]:
+    return (await queue.claim([Q], limit=limit, lease=lease, wait=wait)).leases
+
+
+async def claim_one(queue: RedisQueue, *, lease: float = 60, wait: float = 0) -> Lease:
+    (only,) = await claim(queue, lease=lease, wait=wait)
+    return only
+
+
+def ids(leases: Sequence[Lease]) -> list[str]:
+    return [lease.id for lease in leases]
