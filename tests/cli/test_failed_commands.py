@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 
 from tenure import Tenure
+from tenure.queue import Fail, Failure, Push
 from tests.cli.conftest import Failing, Program
 from tests.support import processes
 
@@ -85,6 +89,27 @@ def test_revealing_asks_first(tenure: Program, fails: Failing) -> None:
     assert f'["{SECRET}"]' in text
 
 
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_on_a_terminal_only_a_yes_reveals(tenure: Program, fails: Failing, answer: str, code: int) -> None:
+    [job_id] = fails(1)
+    ours, theirs = os.openpty()
+    with open(ours, "wb", buffering=0) as keyboard, open(theirs, "rb", buffering=0) as terminal:
+        keyboard.write(answer.encode())
+        done = subprocess.run(
+            [sys.executable, "-m", "tenure", "failed", "show", job_id, "--reveal"],
+            cwd=tenure.directory,
+            env=tenure.env,
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert done.returncode == code
+    assert "may hold secrets" in done.stderr
+    assert (SECRET in done.stdout) == (code == 0)
+
+
 def test_no_environment_variable_reveals(tenure: Program, fails: Failing) -> None:
     [job_id] = fails(1)
     done = tenure("failed", "show", job_id, env={"TENURE_REVEAL": "1", "TENURE_YES": "1"})
@@ -114,6 +139,24 @@ def test_a_forgotten_job_is_gone(tenure: Program, fails: Failing) -> None:
     done = tenure("forget", first)
     assert (done.returncode, done.stdout.strip()) == (0, f"forgot {first}")
     assert [row["id"] for row in listed(tenure)] == [second]
+
+
+async def test_a_job_that_no_worker_could_read_is_not_retried(tenure: Program, fails: Failing) -> None:
+    [good] = fails(1)
+    app = Tenure(tenure.env["TENURE_URL"], namespace="shop")
+    queue = app.queue()
+    await queue.push([Push(queue="default", id="newer", envelope=b'{"v":99}')])
+    [lease] = (await queue.claim(["default"], limit=1, lease=30, wait=0)).leases
+    await queue.settle([Fail(lease, Failure(reason="unknown-job"))])
+    await app.aclose()
+    one = tenure("retry", "newer")
+    assert (one.returncode, one.stdout) == (1, "")
+    assert "newer version" in one.stderr
+    everything = tenure("retry", "--all", "--force")
+    assert (everything.returncode, everything.stdout.strip()) == (1, "retried 1")
+    assert "newer" in everything.stderr
+    assert [row["id"] for row in listed(tenure)] == ["newer"]
+    assert good not in tenure("failed").stdout
 
 
 @pytest.mark.parametrize("command", ["retry", "forget"])

@@ -54,6 +54,8 @@ class Job:
         return 0 < self.crashes == self.crash_limit - 1
 
     def doomed(self, now: float) -> Doom | None:
+        if self.cancel_asked:
+            return Doom.CANCELLED
         if self.crashes >= self.crash_limit:
             return Doom.CRASHED
         return Doom.EXPIRED if self.expires is not None and self.expires <= now else None
@@ -87,27 +89,32 @@ class Model:
         return answers
 
     def move_on(self) -> None:
-        """Recover and promote, as every claim does first."""
-        for job in sorted(self.of("leased"), key=lambda job: (job.at, job.entered)):
-            if job.at <= self.now:
-                job.crashes += 1
-                self.enter(job)
-        for job in sorted(self.of("delayed"), key=lambda job: (job.at, job.entered)):
-            if job.at <= self.now:
-                self.enter(job)
+        """Recover and promote, as every claim does first. What falls due together may enter in any order."""
+        for state in ("leased", "delayed"):
+            for at in sorted({job.at for job in self.of(state) if job.at <= self.now}):
+                together = [job for job in self.of(state) if job.at == at]
+                for job in together:
+                    job.crashes += state == "leased"
+                    self.enter(job)
+                for job in together:
+                    job.entered = self.entries
 
     def check_claim(self, leases: Sequence[Lease], limit: int, *, suspects: bool, length: float) -> None:
         """Assert that a claim may bring just this, and take it over."""
         self.move_on()
-        line = sorted(self.of("ready"), key=lambda job: (-job.priority, job.entered))
-        plain = [job.id for job in line if not job.suspect or job.doomed(self.now)]
-        doubtful = {job.id for job in line} - set(plain)
-        taken = [lease.id for lease in leases if lease.id in doubtful]
-        others = [lease.id for lease in leases if lease.id not in doubtful]
+        line = sorted(self.of("ready"), key=_place)
+        plain = [job for job in line if not job.suspect]
+        # Suspects that are doomed are not held back as others are, but may stand in their line.
+        either = {job.id for job in line if job.suspect and job.doomed(self.now)}
+        doubtful = {job.id for job in line if job.suspect} - either
+        assert len({lease.id for lease in leases}) == len(leases) <= limit
+        taken = [lease for lease in leases if lease.id in doubtful]
+        others = [self.jobs[lease.id] for lease in leases if not self.jobs[lease.id].suspect]
         assert len(taken) <= (1 if suspects else 0)
-        assert others == plain[: limit - len(taken)]
-        if doubtful and suspects and not taken:
-            assert len(others) == limit, "there was room for a suspect"
+        room = limit - (len(leases) - len(others))
+        assert [_place(job) for job in others] == [_place(job) for job in plain[:room]]
+        if doubtful and suspects and not taken and not either:
+            assert len(leases) == limit, "there was room for a suspect"
         for lease in leases:
             self.lease(lease, length)
 
@@ -224,3 +231,7 @@ class Model:
     def states(self, ids: Iterable[str]) -> list[str]:
         names = {"leased": "running"}
         return [names.get(job.state, job.state) if (job := self.jobs.get(one)) else "gone" for one in ids]
+
+
+def _place(job: Job) -> tuple[int, int]:
+    return -job.priority, job.entered

@@ -26,7 +26,9 @@ def own_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     binary = BINARIES[request.param]()
     if binary is None:
         pytest.skip(f"NOT PROVEN: there is no {request.param} here")
-    with servers.redis_like(binary, extra_args=["--enable-debug-command", "yes"] if request.param != "redis62" else []) as server:
+    with servers.redis_like(
+        binary, extra_args=["--enable-debug-command", "yes"] if request.param != "redis62" else []
+    ) as server:
         yield server
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import redis
+from redis.exceptions import NoScriptError
 
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.scripts import Scripts, packaged
@@ -42,9 +43,12 @@ class Scripted:
         script = self.scripts[name]
         keys = [self.keys.named(named.get(key.replace(":", "_"), key)) for key in script.keys]
         try:
-            return self.client.execute_command("EVALSHA", script.digest, len(keys), *keys, *arguments)
-        except redis.exceptions.NoScriptError:
-            return self.client.execute_command("EVAL", script.source, len(keys), *keys, *arguments)
+            return self.command("EVALSHA", script.digest, len(keys), *keys, *arguments)
+        except NoScriptError:
+            return self.command("EVAL", script.source, len(keys), *keys, *arguments)
+
+    def command(self, *arguments: Any) -> Any:
+        return cast("Any", self.client).execute_command(*arguments)
 
     def numbered(self, name: str, client: str, number: int, arguments: Sequence[Any] = (), **named: str) -> Any:
         """Call a script as a client's call of that number."""
@@ -96,4 +100,5 @@ class Scripted:
             return client.lrange(key, 0, -1)
         if kind == b"stream":
             return [fields for _, fields in cast("Sequence[tuple[bytes, Mapping[bytes, bytes]]]", client.xrange(key))]
-        return [(member, int(score)) for member, score in client.zrange(key, 0, -1, withscores=True)]
+        pairs = cast("Sequence[tuple[bytes, float]]", client.zrange(key, 0, -1, withscores=True))
+        return [(member, int(score)) for member, score in pairs]

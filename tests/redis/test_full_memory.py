@@ -7,7 +7,7 @@ import redis
 
 from tenure.drivers.redis import RedisQueue
 from tenure.errors import StoreRefused
-from tenure.queue import Ack, Cancelled, Fail, Failure, Release, Renewal, Settled, SetAside
+from tenure.queue import Ack, Cancelled, Fail, Failure, Release, Renewal, SetAside, Settled, Settlement
 from tests.redis.scripted import Scripted
 from tests.redis.steps import Q, claim, job, jobs
 from tests.support.servers import Server
@@ -23,7 +23,9 @@ def fill(client: redis.Redis) -> None:
 async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(own_server: Server, namespace: str) -> None:
     queue = RedisQueue.from_url(own_server.url, namespace=namespace)
     with redis.Redis(unix_socket_path=own_server.socket, protocol=2) as client:
-        await queue.push([*jobs(400, envelope=ENVELOPE), *(job(f"d{n}", delay=0.001, envelope=ENVELOPE) for n in range(50))])
+        await queue.push(
+            [*jobs(400, envelope=ENVELOPE), *(job(f"d{n}", delay=0.001, envelope=ENVELOPE) for n in range(50))]
+        )
         await queue.push([job("p", priority=9), job("later", delay=600)])
         lapsing = await claim(queue, 20, lease=0.001)
         held = await claim(queue, 60)
@@ -38,7 +40,12 @@ async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(own_serv
         assert raw.dump() == before
 
         assert set(await queue.renew(held)) == {Renewal.HELD}
-        ends = [Release(held[0]), Release(held[1], delay=5), Release(held[2], crashed=True), SetAside(held[3], "odd")]
+        ends: list[Settlement] = [
+            Release(held[0]),
+            Release(held[1], delay=5),
+            Release(held[2], crashed=True),
+            SetAside(held[3], "odd"),
+        ]
         ends += [Fail(lease, Failure(reason="exception", traceback="y" * 5000)) for lease in held[4:24]]
         assert set(await queue.settle(ends)) == {Settled.DONE}
         assert set(await queue.settle([Ack(lease) for lease in held[24:44]])) == {Settled.DONE}

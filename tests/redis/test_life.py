@@ -4,7 +4,8 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 import redis
@@ -14,6 +15,7 @@ from tenure.drivers.redis import RedisQueue
 from tenure.errors import ConfigurationError, ConnectionFailed, InvalidOption
 from tenure.queue import Ack, Claimed, FailedJobs, Inspector, Lease, Queue, feature
 from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
+from tests.support.processes import eventually_async
 from tests.support.proxy import Proxy
 from tests.support.servers import Server
 
@@ -56,7 +58,9 @@ async def test_a_closed_queue_sends_nothing(queue: RedisQueue) -> None:
         await claim(queue)
 
 
-async def test_closing_ends_a_waiting_claim_and_takes_nothing_with_it(queue: RedisQueue, server: Server, namespace: str) -> None:
+async def test_closing_ends_a_waiting_claim_and_takes_nothing_with_it(
+    queue: RedisQueue, server: Server, namespace: str
+) -> None:
     claiming = asyncio.create_task(claim(queue, wait=20))
     await asyncio.sleep(0.1)
     await queue.aclose()
@@ -68,7 +72,9 @@ async def test_closing_ends_a_waiting_claim_and_takes_nothing_with_it(queue: Red
     await other.aclose()
 
 
-async def test_a_caller_keeps_its_client_and_its_connections(server: Server, client: redis.Redis, namespace: str) -> None:
+async def test_a_caller_keeps_its_client_and_its_connections(
+    server: Server, client: redis.Redis, namespace: str
+) -> None:
     own = redis.asyncio.Redis(unix_socket_path=server.socket, decode_responses=True, protocol=3)
     await own.set(f"{namespace}:mine", "1")
     queue = RedisQueue(own, namespace=namespace)
@@ -130,7 +136,9 @@ async def test_calls_do_not_wait_for_each_other_on_one_connection(server: Server
         await queue.aclose()
 
 
-async def test_a_storm_of_cancellations_mixes_no_replies_and_leaks_no_connection(server: Server, namespace: str) -> None:
+async def test_a_storm_of_cancellations_mixes_no_replies_and_leaks_no_connection(
+    server: Server, namespace: str
+) -> None:
     dice = random.Random(1)
     with Proxy(server.socket) as proxy:
         queue = RedisQueue.from_url(proxy.url, namespace=namespace)
@@ -140,7 +148,7 @@ async def test_a_storm_of_cancellations_mixes_no_replies_and_leaks_no_connection
         proxy.delay(0.005)
 
         async def one(number: int) -> None:
-            calls: list[Callable[[], object]] = [
+            calls: list[Callable[[], Coroutine[Any, Any, Any]]] = [
                 lambda: queue.push([job(f"n{number}")]),
                 lambda: queue.claim([Q], limit=3, lease=60, wait=0),
                 lambda: queue.counts(Q),
@@ -148,12 +156,12 @@ async def test_a_storm_of_cancellations_mixes_no_replies_and_leaks_no_connection
                 lambda: queue.cancel(Q, ["never"]),
                 lambda: queue.states(Q, [lease.id for lease in held]),
             ]
-            task = asyncio.ensure_future(dice.choice(calls)())  # type: ignore[call-overload]
+            task = asyncio.create_task(dice.choice(calls)())
             await asyncio.wait([task], timeout=dice.random() * 0.02)
             task.cancel()
-            (answer,) = await asyncio.gather(task, return_exceptions=True)
-            if isinstance(answer, Claimed):
-                kept.extend(answer.leases)
+            await asyncio.wait([task])
+            if not task.cancelled() and isinstance(task.result(), Claimed):
+                kept.extend(task.result().leases)
 
         for start in range(0, 300, 30):
             await asyncio.gather(*(one(number) for number in range(start, start + 30)))
@@ -161,13 +169,19 @@ async def test_a_storm_of_cancellations_mixes_no_replies_and_leaks_no_connection
         assert {answer.value for answer in await queue.renew(held)} == {"held"}
         assert {state.value for state in await queue.states(Q, [lease.id for lease in held])} == {"running"}
         assert (await queue.push([job("last")]))[0].id == "last"
-        while (await queue.counts(Q)).leased > len(kept):
-            await asyncio.sleep(0.01)
+
+        async def given_back() -> bool:
+            return (await queue.counts(Q)).leased == len(kept)
+
+        await eventually_async(given_back)
         # One connection for each call at a time, and those are kept: no more than ever ran at once.
         assert proxy.connections <= 65
         await queue.aclose()
-        while proxy.connections:
-            await asyncio.sleep(0.01)
+
+        async def none_left() -> bool:
+            return proxy.connections == 0
+
+        await eventually_async(none_left)
 
 
 def test_one_driver_serves_loops_of_several_threads_at_once(server: Server, namespace: str) -> None:
@@ -182,7 +196,7 @@ def test_one_driver_serves_loops_of_several_threads_at_once(server: Server, name
             await queue.settle([Ack(lease)])
             got.append(lease.id)
 
-    threads = [threading.Thread(target=lambda number=number: asyncio.run(work(number))) for number in range(4)]  # type: ignore[misc]
+    threads = [threading.Thread(target=lambda number=number: asyncio.run(work(number))) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -242,7 +256,9 @@ def test_one_pusher_serves_many_threads(server: Server, namespace: str) -> None:
     pusher.close()
 
 
-async def test_concurrent_single_pushes_share_calls_and_each_gets_its_own_answer(server: Server, namespace: str) -> None:
+async def test_concurrent_single_pushes_share_calls_and_each_gets_its_own_answer(
+    server: Server, namespace: str
+) -> None:
     with Proxy(server.socket) as proxy:
         queue = RedisQueue.from_url(proxy.url, namespace=namespace)
         await queue.push([job("j7")])

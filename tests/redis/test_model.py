@@ -3,7 +3,6 @@
 The seed is in the test's name: a failure is repeated by running that test again.
 """
 
-import contextlib
 import random
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +11,9 @@ import pytest
 import redis
 
 from tenure.drivers.redis.scripts import packaged
-
 from tests.redis.model import CRASH_LIMIT, Model
-from tests.support.servers import Server
 from tests.redis.scripted import Scripted, with_set_clock
+from tests.support.servers import Server
 
 STEPS = 1000
 IDS = [f"id{number}" for number in range(24)]
@@ -71,7 +69,7 @@ class Run:
         for job_id in self.some_ids(3):
             delay, priority = dice.choice([0, 0, dice.randint(1, 30)]), dice.choice([0, 0, 0, -3, 5, 100])
             limit, expires = dice.choice([0, 0, 1, 2, 3]), dice.choice([0, 0, 0, dice.randint(1, 60)])
-            envelope = dice.randbytes(8) + b"\0\n|\n%s" % str(dice.random()).encode()
+            envelope = dice.randbytes(8) + f"\0\n|\n{dice.random()}".encode()
             if dice.random() < 0.4:
                 delay = priority = limit = expires = 0
             jobs.append((job_id, delay, priority, limit, expires, envelope))
@@ -139,7 +137,7 @@ class Run:
                 delay, kind = dice.choice(["0", "0", str(dice.randint(1, 30))]), dice.choice(["", "free", "crashed"])
                 others.append((verb, member, delay, kind))
             else:
-                others.append((verb, member, '{"reason":"%s"}' % dice.random(), ""))
+                others.append((verb, member, f'{{"reason":"{dice.random()}"}}', ""))
         if acks or others:
             if acks and dice.random() < 0.2:
                 acks.append(acks[0])  # the same lease twice in one call: the second is stale
@@ -289,5 +287,4 @@ def test_the_model_notices_a_script_without_one_of_its_guards(
         run = Run(Scripted(client, namespace, queue), seed=11)
         with pytest.raises((AssertionError, redis.ResponseError)):
             run.steps(4000)
-        with contextlib.closing(client.scan_iter(match=f"*{namespace}*", count=1000)) as keys:
-            client.unlink(*keys)
+        client.unlink(*client.scan_iter(match=f"*{namespace}*", count=1000))

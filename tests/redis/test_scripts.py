@@ -20,7 +20,7 @@ def code(source: str) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_begins_with_its_purpose_keys_arguments_and_reply(name: str) -> None:
     lines = packaged()[name].splitlines()
-    head = [line for line in lines[: next(i for i, line in enumerate(lines) if not line.startswith("--"))]]
+    head = lines[: next(place for place, line in enumerate(lines) if not line.startswith("--"))]
     starts = [line.split()[1] for line in head if re.match(r"-- (KEYS|ARGV|Reply):", line)]
     assert starts == ["KEYS:", "ARGV:", "Reply:"]
     assert re.match(r"-- [A-Z].*", head[0])
@@ -34,7 +34,9 @@ def test_a_script_takes_exactly_the_keys_that_its_header_names(name: str) -> Non
     taken = re.findall(r"KEYS\[(\d+)\]", text)
     assert [int(number) for number in taken] == list(range(1, len(script.keys) + 1))
     names = [local.strip() for line in re.findall(r"local ([\w, ]+)=\s*KEYS", text) for local in line.split(",")]
-    assert [{"fence_key": "fence"}.get(local, local) for local in names] == [re.sub(":", "_", key) for key in script.keys]
+    assert [{"fence_key": "fence"}.get(local, local) for local in names] == [
+        re.sub(":", "_", key) for key in script.keys
+    ]
     assert "KEYS" not in re.sub(r"KEYS\[\d+\]", "", text)
     for include in re.findall(r"^-- include: (\w+)$", packaged()[name], re.MULTILINE):
         assert "KEYS" not in code(packaged()[f"include/{include}"])

@@ -10,18 +10,17 @@ from tenure.drivers.redis import RedisQueue
 from tenure.queue import Ack, Release
 from tests.redis.scripted import Scripted
 from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
+from tests.support.processes import eventually_async
 from tests.support.servers import Server
 
 
 async def waiting(raw: Scripted, number: int = 1) -> None:
     """Return when so many claims of this queue wait in the server."""
-    info = "clients"
-    while True:
-        blocked = [one for one in raw.client.client_list() if one["cmd"] == "blpop"]
-        if sum(1 for one in blocked) >= number:
-            return
-        assert info
-        await asyncio.sleep(0.002)
+
+    async def there() -> bool:
+        return sum(one["cmd"] == "blpop" for one in raw.client.client_list()) >= number
+
+    await eventually_async(there, what=f"{number} claims wait", every=0.002)
 
 
 async def test_a_push_to_an_idle_queue_wakes_a_waiting_claim_at_once(
@@ -55,7 +54,9 @@ async def test_each_claim_that_leaves_ready_jobs_wakes_the_next_one(
     await waiting(raw, 6)
     before = time.perf_counter()
     await queue.push(jobs(6))
-    assert sorted([lease.id for leases in await asyncio.gather(*claims) for lease in leases]) == [f"j{n}" for n in range(6)]
+    assert sorted([lease.id for leases in await asyncio.gather(*claims) for lease in leases]) == [
+        f"j{n}" for n in range(6)
+    ]
     # Within the second after which they would have looked by themselves.
     assert time.perf_counter() - before < 0.5
 
@@ -123,13 +124,15 @@ async def test_waiting_costs_less_than_a_hundredth_of_a_processor(queue: RedisQu
     assert client.info("stats")["total_commands_processed"] - calls < 200
 
 
-async def test_without_permission_to_block_it_is_polled(server: Server, queue: RedisQueue, client: redis.Redis, namespace: str) -> None:
+async def test_without_permission_to_block_it_is_polled(
+    server: Server, queue: RedisQueue, client: redis.Redis, namespace: str
+) -> None:
     user = f"u{namespace}"
-    client.execute_command("ACL", "SETUSER", user, "on", ">secret", "~*", "+@all", "-blpop")
+    Scripted(client, namespace).command("ACL", "SETUSER", user, "on", ">secret", "~*", "+@all", "-blpop")
     poor = RedisQueue.from_url(f"unix://{user}:secret@{server.socket}", namespace=namespace)
     claiming = asyncio.create_task(claim_one(poor, wait=5))
     await asyncio.sleep(0.1)
     await queue.push([job("a")])
     assert (await claiming).id == "a"
     await poor.aclose()
-    client.execute_command("ACL", "DELUSER", user)
+    Scripted(client, namespace).command("ACL", "DELUSER", user)

@@ -29,7 +29,7 @@ from tests.sql.test_clock import Hands
 
 QUEUES = ["a", "b"]
 IDS = [f"i{number}" for number in range(12)]
-STEPS = 1500
+STEPS = 800
 SEEDS = [int(os.environ["TENURE_WALK_SEED"])] if "TENURE_WALK_SEED" in os.environ else [1, 2, 3]
 ENDS: list[Any] = [
     Ack,
@@ -49,7 +49,7 @@ class Walk:
     """Does the same to both drivers and compares what they say. Leases are kept in pairs, the same one of each."""
 
     def __init__(self, sql: SqliteQueue, memory: MemoryQueue, clock: Hands, seed: int) -> None:
-        self.drivers: tuple[SqliteQueue, MemoryQueue] = (sql, memory)
+        self.drivers: list[SqliteQueue | MemoryQueue] = [sql, memory]
         self.clock = clock
         self.dice = random.Random(seed)
         self.leases: collections.deque[tuple[Lease, Lease]] = collections.deque(maxlen=40)

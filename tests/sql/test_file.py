@@ -1,4 +1,5 @@
 """The file: how it comes to be, and which files are refused."""
+# ruff: noqa: ASYNC240 - looking at the file is the test
 
 import pathlib
 import sqlite3

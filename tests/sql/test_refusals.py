@@ -67,10 +67,15 @@ async def test_a_file_that_is_unlocked_in_time_is_waited_for(path: pathlib.Path,
 async def test_a_full_file_refuses_pushes_and_goes_on_settling(path: pathlib.Path, opened: Open) -> None:
     queue = opened(max_bytes=200_000)
     stored = 0
-    with pytest.raises(StoreRefused, match=r"FULL.*full") as caught:
+
+    async def fill() -> None:
+        nonlocal stored
         while True:
             await push(queue, job(f"j{stored}", SECRET * 100))
             stored += 1
+
+    with pytest.raises(StoreRefused, match=r"FULL.*full") as caught:
+        await fill()
     assert caught.value.code == "FULL"
     assert "hunter2" not in str(caught.value)
     assert stored > 20

@@ -16,11 +16,11 @@ from tests.support import processes
 SOON = 1.0
 
 
-async def waiting(queue: SqliteQueue, **options: float) -> "asyncio.Task[list[str]]":
+async def waiting(queue: SqliteQueue) -> "asyncio.Task[list[str]]":
     """Start a claim, and return when it waits: it has looked once by then."""
 
     async def names() -> list[str]:
-        return ids(await claim(queue, wait=20, **options))
+        return ids(await claim(queue, wait=20))
 
     task = asyncio.create_task(names())
     await asyncio.wait([task], timeout=0.05)

@@ -21,7 +21,7 @@ from tests.support.processes import Child, eventually
 from tests.support.servers import Server
 from tests.worker.program import Journal, build
 
-LEASE = 2.0
+LEASE = 3.0
 JOBS = 1_500
 """At scale 1; `make torture` multiplies it."""
 WORKERS = 3
@@ -45,12 +45,14 @@ def test_three_killed_workers_lose_nothing(
     journal = Journal(tmp_path / "journal")
     total = JOBS * min(scale, 14)
     call = app.call("brief", [0.001])
-    pushed = {handle.id for handle in app.push_many_sync(itertools.repeat(call, total))}
-    assert len(pushed) == total
 
     with ExitStack() as stack:
         lapses = stack.enter_context(Lapses(app))
         workers = [stack.enter_context(worker(valkey.url, namespace, journal)) for _ in range(WORKERS)]
+        for child in workers:
+            child.wait_for_output("worker started", 20)
+        pushed = {handle.id for handle in app.push_many_sync(itertools.repeat(call, total))}
+        assert len(pushed) == total
         killed: set[int] = set()
         for number, victim in enumerate(tuple(workers), 1):
             # Spread over the run: a quarter, a half and three quarters of the jobs are done.
@@ -62,7 +64,7 @@ def test_three_killed_workers_lose_nothing(
             workers.append(stack.enter_context(worker(valkey.url, namespace, journal)))
         eventually(lambda: settled(app), 60 + LEASE, what="everything is settled")
         for child in workers:
-            assert "lease" not in child.output.replace("lease 2 s", ""), child.output
+            assert "lease" not in child.output.replace("lease 3 s", ""), child.output
 
     # A reclaimed job enters at the tail of the line, so with a backlog its next start says nothing about recovery.
     assert lapses.looked > 10

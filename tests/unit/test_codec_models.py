@@ -79,7 +79,7 @@ class Grumpy(msgspec.Struct):
     divisor: int
 
     def __post_init__(self) -> None:
-        1 / self.divisor
+        self.divisor = 1 // self.divisor
 
 
 class Strange(msgspec.Struct):

@@ -13,17 +13,18 @@ from tests.support.servers import Server
 @pytest.fixture(params=["memory", "sqlite", "valkey"])
 async def app(request: pytest.FixtureRequest, tmp_path: pathlib.Path, namespace: str) -> AsyncIterator[Tenure]:
     """An application without jobs, on a store of its own."""
-    server: Server | None = None
     if request.param == "valkey":
-        server = request.getfixturevalue("valkey")
-        url = server.url
-    else:
-        url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'jobs.db'}"
-    made = Tenure(url, namespace=namespace)
+        server: Server = request.getfixturevalue("valkey")
+        made = Tenure(server.url, namespace=namespace)
+        yield made
+        await made.aclose()
+        await forget(server, namespace)
+        return
+    made = Tenure(
+        "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'jobs.db'}", namespace=namespace
+    )
     yield made
     await made.aclose()
-    if server is not None:
-        await forget(server, namespace)
 
 
 @pytest.fixture

@@ -101,7 +101,8 @@ def deep() -> BaseException:
 def nested_groups() -> BaseException:
     error: Exception = ValueError("innermost")
     for level in range(200):
-        error = ExceptionGroup(f"level {level}", [error, *(ValueError("x" * 900) for _ in range(50))])
+        members: list[Exception] = [error, *(ValueError("x" * 900) for _ in range(50))]
+        error = ExceptionGroup(f"level {level}", members)
     return error
 
 

@@ -57,7 +57,7 @@ def find_target(argument: str | None) -> Target:
     for directory in (here, *here.parents):
         configured = _in_pyproject(directory / "pyproject.toml")
         if configured is not None:
-            return _parsed(configured, f"[tool.tenure] app in {shown(str(directory / 'pyproject.toml'))}", directory)
+            return _parsed(configured, f"[tool.tenure] app in {directory / 'pyproject.toml'}", directory)
     raise ConfigurationError(
         "APP",
         f"no application is named: give it as module:attribute, in {APP_KEY}, "
@@ -96,12 +96,12 @@ def _in_pyproject(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ConfigurationError(shown(str(path)), f"cannot be read: {error}") from None
+        raise ConfigurationError(str(path), f"cannot be read: {error}") from None
     table = content.get("tool", {}).get("tenure", {})
     text = table.get("app") if isinstance(table, dict) else None
     if text is None or isinstance(text, str):
         return text
-    raise ConfigurationError(shown(str(path)), "[tool.tenure] app must be text: module:attribute")
+    raise ConfigurationError(str(path), "[tool.tenure] app must be text: module:attribute")
 
 
 def _import(target: Target) -> ModuleType:

@@ -31,7 +31,7 @@ class ArrayForm(Form):
         if type(value) is not self._cls:
             raise self.mismatch(value)
         walk.enter(len(value))
-        wire = value if self._item.goes_as_is(value) else _each(self._item.encode, value, walk)
+        wire = value if self._item.goes_as_is(value) else _each(index_path, self._item.encode, value, walk)
         walk.leave()
         return wire
 
@@ -39,7 +39,7 @@ class ArrayForm(Form):
         """Return the container of the members."""
         if type(wire) is not list:
             raise self.mismatch(wire)
-        members = wire if self._item.comes_as_is(wire) else _each(self._item.decode, wire)
+        members = wire if self._item.comes_as_is(wire) else _each(index_path, self._item.decode, wire)
         if self._cls is list:
             return members
         try:
@@ -102,10 +102,10 @@ class DictForm(Form):
         if type(value) is not dict:
             raise self.mismatch(value)
         walk.enter(len(value))
-        keys = value if self._key.goes_as_is(value) else _keys(self._key.encode, value, walk)
+        keys = value if self._key.goes_as_is(value) else _each(key_path, self._key.encode, value, walk)
         members = value.values()
         if not self._value.goes_as_is(members):
-            wire = dict(zip(keys, _keys(self._value.encode, members, walk), strict=True))
+            wire = dict(zip(keys, _each(key_path, self._value.encode, members, walk), strict=True))
         elif keys is value:
             wire = value
         else:
@@ -120,8 +120,8 @@ class DictForm(Form):
         plain_keys, plain_values = self._key.comes_as_is(wire), self._value.comes_as_is(wire.values())
         if plain_keys and plain_values:
             return wire
-        keys = wire if plain_keys else _keys(self._key.decode, wire)
-        values = wire.values() if plain_values else _keys(self._value.decode, wire.values())
+        keys = wire if plain_keys else _each(key_path, self._key.decode, wire)
+        values = wire.values() if plain_values else _each(key_path, self._value.decode, wire.values())
         return dict(zip(keys, values, strict=True))
 
 
@@ -166,28 +166,23 @@ def _integer(text: str) -> int:
         raise Misfit("a key of more digits than this process reads") from None
 
 
-def _each(convert: Callable[..., Any], values: Iterable[Any], *rest: Walk) -> list[Any]:
+def _each(place: Callable[[int], str], convert: Callable[..., Any], values: Iterable[Any], *rest: Walk) -> list[Any]:
     converted: list[Any] = []
     try:
         for value in values:
             converted.append(convert(value, *rest))  # noqa: PERF401  (its length is the path)
     except Misfit as misfit:
-        raise misfit.under(f"[{len(converted)}]") from None
+        raise misfit.under(place(len(converted))) from None
     return converted
 
 
-def _keys(convert: Callable[..., Any], values: Iterable[Any], *rest: Walk) -> list[Any]:
-    converted: list[Any] = []
-    try:
-        for value in values:
-            converted.append(convert(value, *rest))  # noqa: PERF401  (its length is the path)
-    except Misfit as misfit:
-        raise misfit.under(key_path(len(converted))) from None
-    return converted
+def index_path(index: int) -> str:
+    """Return the path to a member of an array."""
+    return f"[{index}]"
 
 
 def _member(convert: Callable[..., Any], index: int, value: Any, *rest: Walk) -> Any:
     try:
         return convert(value, *rest)
     except Misfit as misfit:
-        raise misfit.under(f"[{index}]") from None
+        raise misfit.under(index_path(index)) from None

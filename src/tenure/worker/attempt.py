@@ -55,6 +55,7 @@ class Attempts:
         self._loop = asyncio.get_running_loop()
         self._grace = surroundings.grace
         self._abandoned: set[asyncio.Task[None]] = set()
+        """Held here, because the event loop holds its tasks only weakly."""
         self._observed = True
 
     def look_for_observers(self) -> None:
@@ -118,11 +119,6 @@ class Attempts:
             held.task.add_done_callback(self._abandoned.discard)
         self._in.reports.abandoned(held, grace)
         self._finished(held, None)
-
-    @property
-    def abandoned(self) -> frozenset[asyncio.Task[None]]:
-        """Tasks of abandoned handlers that still run."""
-        return frozenset(self._abandoned)
 
     # ---------------------------------------------------------------------------------------------- inside the task
 

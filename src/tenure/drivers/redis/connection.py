@@ -225,19 +225,27 @@ class LinkPool:
         self._idle.clear()
 
 
+_SAID = (exceptions.AuthenticationError, exceptions.ResponseError, exceptions.BusyLoadingError)
+"""The server's own words, however redis-py wraps them."""
+
+
 def _unconnected(error: Exception, place: str) -> Trouble:
-    if isinstance(error, exceptions.AuthenticationError | exceptions.ResponseError | exceptions.BusyLoadingError):
-        return _rejected(error)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, _SAID):
+            return _rejected(cause)
+        if isinstance(cause, OSError):
+            break
+        cause = cause.__context__
     # redis-py puts the system's words into a text of its own; the system's alone are clearer.
-    cause = error if isinstance(error, OSError) else error.__context__
-    why = (isinstance(cause, OSError) and cause.strerror) or type(cause or error).__name__
+    why = (cause is not None and cause.strerror) or type(error).__name__
     return Unsent(f"no connection to {place} ({why}); nothing was sent")
 
 
 def _unanswered(error: Exception) -> Trouble:
     if isinstance(error, exceptions.NoScriptError):
         return Unloaded("the script is not loaded")
-    if isinstance(error, exceptions.ResponseError | exceptions.AuthenticationError | exceptions.BusyLoadingError):
+    if isinstance(error, _SAID):
         return _rejected(error)
     if isinstance(error, exceptions.ConnectionError) and "max number of clients" in str(error):
         return Unsent("the server has as many clients as it takes (maxclients); nothing was sent")

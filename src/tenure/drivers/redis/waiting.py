@@ -14,6 +14,8 @@ from tenure.drivers.redis.trouble import Rejected, Trouble
 
 MARGIN = 5.0
 """Seconds that the server may answer later than it was told to."""
+PAUSE = 0.1
+"""Seconds after trouble."""
 
 
 class Waiter:
@@ -57,8 +59,8 @@ class Waiter:
             # A user without permission to block, or a key of another type: then it is polled.
             await asyncio.sleep(seconds)
         except Trouble:
-            # The look that follows meets the same trouble, and reports it.
-            return False
+            # The look that follows meets the same trouble and reports it, or has none and goes on; in no hurry.
+            await asyncio.sleep(min(seconds, PAUSE))
         finally:
             links.give(link)
         return False

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.queue import Ack, Cancelled, Drop, Fail, Lease, Release, Renewal, SetAside, Settled, Settlement
+from tenure.queue import Ack, Cancelled, Doom, Drop, Fail, Lease, Release, Renewal, SetAside, Settled, Settlement
 from tenure.testing.contract.steps import (
     SHORT,
     WHY,
@@ -126,16 +126,47 @@ async def test_a_cancel_of_a_lapsed_job_is_a_request_to_whoever_has_it(store: St
     await assert_empty(store.queue)
 
 
-async def test_a_cancel_request_outlives_the_holder_that_died(store: StoreUnderTest) -> None:
+@pytest.mark.parametrize("crash_limit", [1, 2, 9])
+async def test_a_job_whose_holder_died_after_a_cancel_is_leased_doomed(store: StoreUnderTest, crash_limit: int) -> None:
     needs_requests(store)
-    await pushed_and_claimed(store.queue, job("x"), lease=SHORT)
-    await cancel(store, "x")
+    await pushed_and_claimed(store.queue, job("x", crash_limit=crash_limit, expires_in=0.01), lease=SHORT)
+    assert await cancel(store, "x") is Cancelled.REQUESTED
     await lapsed(store.queue)
-    got = await claim(store.another(), 10)
-    if got:  # handed on, and then the new holder must learn of the request; or removed at its recovery
-        assert await renew(store.queue, got[0]) is Renewal.CANCEL_REQUESTED
-        assert await settle(store.queue, Release(got[0])) is Settled.CANCELLED
+    lease = await claim_one(store.another())
+    # Of several reasons the first is told.
+    assert (lease.doomed, lease.suspect, lease.deliveries, lease.crashes) == (Doom.CANCELLED, False, 2, 1)
+    assert await renew(store.queue, lease) is Renewal.CANCEL_REQUESTED
+    assert await settle(store.queue, Release(lease)) is Settled.CANCELLED
     await assert_empty(store.queue)
+
+
+async def test_a_job_that_is_to_be_cancelled_stays_doomed_when_its_next_holder_dies_too(store: StoreUnderTest) -> None:
+    needs_requests(store)
+    lease = await pushed_and_claimed(store.queue, job("x"), lease=SHORT)
+    await cancel(store, "x")
+    for deliveries in (2, 3):
+        await lapsed(store.queue)
+        lease = await claim_one(store.queue, lease=SHORT)
+        assert (lease.doomed, lease.deliveries) == (Doom.CANCELLED, deliveries)
+    assert await settle(store.queue, Release(lease, crashed=True)) is Settled.CANCELLED
+    await assert_empty(store.queue)
+
+
+async def test_a_job_that_is_to_be_cancelled_and_waits_again_can_be_removed(store: StoreUnderTest) -> None:
+    needs_requests(store)
+    await push(store.queue, job("a"), job("b"), job("c"))
+    await claim(store.queue, 3, lease=SHORT)
+    assert set(await store.queue.cancel(Q, ["a", "b", "c"])) == {Cancelled.REQUESTED}
+    await lapsed(store.queue, 3)
+    assert ids(await claim(store.queue, 1)) == ["a"]
+    assert await where(store.queue) == {"ready": 2, "leased": 1}
+    assert await cancel(store, "b") is Cancelled.REMOVED
+    assert await store.queue.clear(Q) == 1
+    # Neither removal leaves anything to the next job of that id.
+    await push(store.queue, job("b"), job("c"))
+    leases = await claim(store.queue, 10)
+    assert [(lease.id, lease.doomed, lease.deliveries) for lease in leases] == [("b", None, 1), ("c", None, 1)]
+    assert list(await store.queue.renew(leases)) == [Renewal.HELD] * 2
 
 
 async def test_an_id_that_is_nowhere_is_not_found(store: StoreUnderTest) -> None:
