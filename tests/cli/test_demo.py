@@ -176,7 +176,6 @@ def test_the_verdict_finds_every_difference(change: dict[str, Any], says: str | 
         "pushed": 2,
         "results": {"a": Counts(2)},
         "failed": {"b": failed("SyntaxError")},
-        "held": 1,
         "redelivered": 1,
         "redelivered_after": 5.0,
         "attempts": 5,

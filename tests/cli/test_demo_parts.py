@@ -1,6 +1,5 @@
 """The demo's parts where they go wrong."""
 
-import asyncio
 import os
 import pathlib
 import signal
@@ -11,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tenure.cli.demo.children import Children
-from tenure.cli.demo.journal import Entry, Journal
+from tenure.cli.demo.crew import Crew, Killed
+from tenure.cli.demo.journal import Entry, Journal, Progress
 from tenure.cli.demo.play import Play
 from tenure.cli.demo.screen import Plain
 from tenure.cli.demo.stage import Stage, built
@@ -21,14 +21,13 @@ from tests.support import processes
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def stage() -> Iterator[Stage]:
     with built("sqlite") as made:
         yield made
 
 
-def test_a_child_that_ignores_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenure.cli.demo.children.ENDING", 0.2)
-    with Children() as children:
+def test_a_child_that_ignores_sigterm_is_killed() -> None:
+    with Children(ending=0.2) as children:
         directory, log = children.directory, children.directory / "log"
         stubborn = children.start(["/bin/sh", "-c", "trap '' TERM; echo deaf; sleep 60"], log=log, env=os.environ)
         processes.eventually(lambda: "deaf" in log.read_text())
@@ -46,37 +45,44 @@ def test_a_childs_child_goes_too() -> None:
 
 
 def test_a_worker_that_ends_by_itself_ends_the_demo_with_its_log(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = [sys.executable, "-c", "raise SystemExit('no way')"]
-    start = stage.start_worker
-
-    def broken() -> subprocess.Popen[bytes]:
-        monkeypatch.setattr(sys, "executable", "/bin/false")
-        return start()
-
-    monkeypatch.setattr(stage, "start_worker", broken)
-    assert command
-    with pytest.raises(CommandFailed, match="a worker ended by itself, with 1"):
+    stage.log.write_text("its last words")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(CommandFailed, match=r"a worker ended by itself, with 1; .* its last words"):
         Play(stage, Plain(), [pathlib.Path(__file__)]).run()
 
 
-def test_a_demo_that_does_not_come_to_its_end_gives_up(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenure.cli.demo.play.LIMIT", 0.0)
+def test_a_demo_that_does_not_come_to_its_end_gives_up(stage: Stage) -> None:
     with pytest.raises(CommandFailed, match="not done in 0 s"):
-        Play(stage, Plain(), [pathlib.Path(__file__)]).run()
+        Play(stage, Plain(), [pathlib.Path(__file__)], limit=0).run()
 
 
-def test_a_worker_that_is_between_two_jobs_is_not_killed_then(stage: Stage) -> None:
-    play = Play(stage, Plain(), [])
-    with processes.python("-c", "import time; time.sleep(60)") as idle:
-        play.workers.append(idle.popen)
-        asyncio.run(play.kill_one())
-        assert processes.alive(idle.pid)
-        assert processes.state(idle.pid) != "T"
-        Journal(stage.journal).write(Entry(kind="started", id="job", pid=idle.pid))
-        asyncio.run(play.kill_one())
-        assert not processes.alive(idle.pid)
-        assert len(play.workers) == 1
-        play.workers[0].kill()
+def test_jobs_that_are_over_too_soon_are_said_to_be_too_few(stage: Stage) -> None:
+    # With nothing to do, no worker is ever in the middle of a job.
+    with pytest.raises(CommandFailed, match="take more files"):
+        Play(stage, Plain(), []).run()
+
+
+def test_a_worker_is_killed_in_the_middle_of_a_job_and_not_between_two(stage: Stage) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]))
+        return started[-1]
+
+    crew, progress = Crew(start, 1), Progress(stage.journal)
+    assert crew.kill_one(progress) is None
+    [idle] = started
+    processes.eventually(lambda: processes.state(idle.pid) != "T")
+    assert crew.ended is None
+    Journal(stage.journal).write(Entry(kind="started", id="job", pid=idle.pid))
+    assert crew.kill_one(progress) == Killed(idle.pid, 1)
+    assert idle.returncode == -signal.SIGKILL
+    successor = started[1]
+    assert crew.ended is None
+    successor.kill()
+    processes.eventually(lambda: not processes.alive(successor.pid))
+    assert crew.kill_one(progress) is None
+    assert crew.ended == -signal.SIGKILL
 
 
 def test_a_python_without_its_library_is_said(tenure: Program) -> None:

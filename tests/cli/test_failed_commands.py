@@ -93,18 +93,21 @@ def test_revealing_asks_first(tenure: Program, fails: Failing) -> None:
 def test_on_a_terminal_only_a_yes_reveals(tenure: Program, fails: Failing, answer: str, code: int) -> None:
     [job_id] = fails(1)
     ours, theirs = os.openpty()
-    with open(ours, "wb", buffering=0) as keyboard, open(theirs, "rb", buffering=0) as terminal:
-        keyboard.write(answer.encode())
+    os.write(ours, answer.encode())
+    try:
         done = subprocess.run(
             [sys.executable, "-m", "tenure", "failed", "show", job_id, "--reveal"],
             cwd=tenure.directory,
             env=tenure.env,
-            stdin=terminal,
+            stdin=theirs,
             capture_output=True,
             text=True,
             timeout=30,
             check=False,
         )
+    finally:
+        os.close(ours)
+        os.close(theirs)
     assert done.returncode == code
     assert "may hold secrets" in done.stderr
     assert (SECRET in done.stdout) == (code == 0)

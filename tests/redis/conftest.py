@@ -13,14 +13,20 @@ SERVERS = ["redis7", "valkey", "redis62"]
 BINARIES = {"redis7": servers.redis7_binary, "valkey": servers.valkey_binary, "redis62": servers.redis62_binary}
 
 
-@pytest.fixture(params=SERVERS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for fixture in ("server", "own_server"):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, getattr(metafunc.module, "SERVERS", SERVERS), indirect=True)
+
+
+@pytest.fixture
 def server(request: pytest.FixtureRequest) -> Server:
     """A server that all tests share: what a test does to it must concern its own keys alone."""
     server: Server = request.getfixturevalue(request.param)
     return server
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture
 def own_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server of the test's own, which it may fill, stop and configure."""
     binary = BINARIES[request.param]()

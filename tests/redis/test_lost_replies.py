@@ -19,6 +19,9 @@ from tests.support.servers import Server
 
 FAILURE = Failure(reason="exception")
 
+# What is tested here is this side of the connection: one server will do.
+SERVERS = ["valkey"]
+
 
 @pytest.fixture
 def proxy(server: Server) -> Iterator[Proxy]:

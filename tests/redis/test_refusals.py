@@ -155,8 +155,11 @@ async def test_a_long_script_makes_it_busy_for_a_while(own_server: Server, names
     await queue.push([job("a")])
     with redis.Redis(unix_socket_path=own_server.socket, socket_timeout=30) as client:
         client.config_set("lua-time-limit", 50)
-        spin = "local n = 0; for i = 1, 1e9 do n = n + redis.call('TIME')[2] % 7; if n > ARGV[1] + 0 then break end end"
-        hog = threading.Thread(target=client.eval, args=(spin, 0, 15_000_000))
+        spin = """
+            local function micros() local t = redis.call('TIME') return t[1] * 1000000 + t[2] end
+            local till = micros() + ARGV[1]
+            repeat until micros() > till"""
+        hog = threading.Thread(target=client.eval, args=(spin, 0, 600_000))
         hog.start()
         codes: list[object] = []
         until = time.monotonic() + 20

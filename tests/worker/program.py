@@ -51,14 +51,14 @@ def journal() -> Journal:
 
 async def brief(seconds: float) -> None:
     journal().write("start", "brief")
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # handler
     journal().write("end", "brief")
 
 
 async def works(label: str, seconds: float) -> None:
     journal().write("start", label)
     try:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # handler
     except asyncio.CancelledError:
         journal().write("cancelled", label)
         raise
@@ -75,7 +75,7 @@ async def blocks(label: str, seconds: float) -> None:
 
 def blocks_a_thread(label: str, seconds: float) -> None:
     journal().write("start", label)
-    time.sleep(seconds)
+    time.sleep(seconds)  # handler
     journal().write("end", label)
 
 
@@ -84,7 +84,7 @@ async def ignores(label: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds)  # handler
 
 
 async def leaves_system_exit_behind() -> None:
@@ -93,7 +93,7 @@ async def leaves_system_exit_behind() -> None:
 
     journal().write("start", "exits")
     task = asyncio.create_task(exits())
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.2)  # handler
     journal().write("end", task.done())
 
 

@@ -1,7 +1,8 @@
 """A worker that runs beside a test, and what tests wait for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -84,6 +85,8 @@ def heard(app: Tenure, kind: type[Event]) -> list[Any]:
     return events
 
 
-async def at_once(*coroutines: Awaitable[Any]) -> list[Any]:
-    """Await several."""
-    return list(await asyncio.gather(*coroutines))
+async def for_a_while(seconds: float) -> None:
+    """Let time pass in which nothing should happen; where something should, wait for that."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asyncio.Event().wait()

@@ -10,13 +10,13 @@ import pytest
 from tenure import Tenure
 from tenure.queue import Aside, Claimed, Queue
 from tenure.worker import ExitReason, Worker, WorkerOptions
-from tests.worker.support import drain, until, until_counts, working
+from tests.worker.support import drain, for_a_while, until, until_counts, working
 
 seen: list[str] = []
 
 
 async def sleeps(label: str, seconds: float) -> None:
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # handler
     seen.append(label)
 
 
@@ -87,7 +87,7 @@ async def test_leases_that_arrive_after_the_stop_go_back_uncharged(quick: Tenure
     running = asyncio.create_task(worker.run())
     await until(lambda: watched.asked)
     worker.stop()
-    await asyncio.sleep(0.05)
+    await for_a_while(0.05)
     watched.late.set()
     assert await running is ExitReason.SHUTDOWN
     await until_counts(quick, ready=3, leased=0)

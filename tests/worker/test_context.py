@@ -54,7 +54,7 @@ def own_view() -> tuple[str, str, str]:
 async def looks_around() -> None:
     before, identity, tag = own_view()
     for _ in range(3):
-        await asyncio.sleep(random.uniform(0, 0.003))
+        await asyncio.sleep(random.uniform(0, 0.003))  # handler
     seen.append((before, identity, current().id, mine.get(), tag))
     if current().attempt == 1 and tag == "odd":
         raise ValueError("once more")
@@ -63,7 +63,7 @@ async def looks_around() -> None:
 def looks_around_in_a_thread() -> None:
     before, identity, tag = own_view()
     for _ in range(3):
-        time.sleep(random.uniform(0, 0.003))
+        time.sleep(random.uniform(0, 0.003))  # handler
     seen.append((before, identity, current().id, mine.get(), tag))
     if current().attempt == 1 and tag == "odd":
         raise ValueError("once more")
@@ -84,7 +84,7 @@ async def uses_and_fails(*, connection: Connection = Injected) -> None:
 
 async def uses_and_is_too_slow(*, connection: Connection = Injected) -> None:
     seen.append(connection)
-    await asyncio.sleep(30)
+    await asyncio.sleep(30)  # handler
 
 
 async def needs_what_nobody_has(*, other: Unregistered = Injected) -> None:

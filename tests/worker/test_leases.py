@@ -11,6 +11,7 @@ import pytest
 from tenure import Tenure, current
 from tenure.events import JobCancelled, LeaseLost, RenewalFailed, SettlementLost
 from tenure.queue import Ack, Cancelled, Fail, Failure, Lease
+from tests.support.processes import eventually
 from tests.worker.support import drain, heard, nothing_left, until, until_counts, working
 
 LEASE = 0.6
@@ -30,7 +31,7 @@ def _seen() -> Iterator[None]:
 async def sleeps(seconds: float) -> None:
     seen.append("start")
     try:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # handler
     except asyncio.CancelledError:
         seen.append("cancelled")
         raise
@@ -47,27 +48,27 @@ async def blocks_the_loop(seconds: float) -> None:
 
 async def sleeps_without_awaiting(seconds: float) -> None:
     seen.append("start")
-    time.sleep(seconds)  # noqa: ASYNC251 - what the test is about
+    time.sleep(seconds)  # handler # noqa: ASYNC251 - what the test is about
     seen.append("end")
 
 
 def blocks_a_thread(seconds: float) -> None:
     seen.append("start")
-    time.sleep(seconds)
+    time.sleep(seconds)  # handler
     seen.append("end")
 
 
 def looks_in_thread() -> None:
     seen.append("start")
     while not current().cancelled and not release.is_set():
-        time.sleep(0.01)
+        time.sleep(0.01)  # handler
     seen.append("saw it" if current().cancelled else "never")
 
 
 async def swallows_the_first_cancellation() -> None:
     seen.append("start")
     try:
-        await asyncio.sleep(30)
+        await asyncio.sleep(30)  # handler
     except asyncio.CancelledError:
         seen.append("finishing all the same")
 
@@ -97,8 +98,7 @@ async def test_all_leases_of_one_claim_are_renewed(app: Tenure) -> None:
 
 def claim_meanwhile(app: Tenure, seconds: float) -> int:
     """Be another worker, in another event loop, that would take the job the moment its lease lapsed."""
-    while not seen:
-        time.sleep(0.005)
+    eventually(lambda: seen)
 
     async def claims() -> int:
         deadline = time.monotonic() + seconds - 0.1
@@ -106,9 +106,8 @@ def claim_meanwhile(app: Tenure, seconds: float) -> int:
         other = Tenure(settings=app.settings) if app.queue().capabilities.shared else app
         try:
             while time.monotonic() < deadline:
-                claimed = await other.queue().claim(["default"], limit=1, lease=5, wait=0)
+                claimed = await other.queue().claim(["default"], limit=1, lease=5, wait=0.02)
                 brought += len(claimed.leases)
-                await asyncio.sleep(0.02)
         finally:
             if other is not app:
                 await other.aclose()

@@ -21,7 +21,7 @@ def _seen() -> Iterator[None]:
 
 
 async def note(value: int, seconds: float = 0) -> None:
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # handler
     seen.append(value)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from tenure.worker.held import Held, HeldLeases, Stage
 from tenure.worker.line import Line
 from tests.worker.leases import lease
+from tests.worker.support import for_a_while
 
 
 class Runs:
@@ -61,7 +62,7 @@ async def test_a_full_line_waits_for_a_slot() -> None:
     runs = Runs(4)
     runs.claim(4)
     waiting = asyncio.create_task(room(runs.line))
-    await asyncio.sleep(0.02)
+    await for_a_while(0.02)
     assert not waiting.done()
     runs.end()
     assert await waiting == 1
@@ -86,7 +87,7 @@ async def test_what_has_no_call_takes_no_slot() -> None:
 async def test_slow_jobs_are_not_claimed_ahead() -> None:
     runs = Runs(10)
     runs.claim(10)
-    await asyncio.sleep(0.1)
+    await for_a_while(0.1)
     runs.end(1)
     assert await room(runs.line) == 1
 
@@ -98,7 +99,7 @@ async def test_quick_jobs_are_claimed_ahead_up_to_the_concurrency() -> None:
     while time.monotonic() < deadline:
         runs.claim(await room(runs.line))
         most = max(most, len(runs.leases))
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
         runs.end(10)
         runs.settle()
     assert 10 < most <= 30
@@ -108,7 +109,7 @@ async def test_a_lease_that_waits_too_long_is_given_up() -> None:
     runs = Runs(2)
     runs.claim(5)
     assert runs.line.give_up(1.0) == []
-    await asyncio.sleep(0.06)
+    await for_a_while(0.06)
     runs.claim(1)
     assert len(runs.line.give_up(0.05)) == 3
     assert len(runs.line.give_up()) == 1
@@ -134,7 +135,7 @@ async def test_outcomes_that_the_store_does_not_take_stop_the_claiming() -> None
         runs.claim(2)
         runs.end(2)
     waiting: asyncio.Task[Any] = asyncio.create_task(room(runs.line))
-    await asyncio.sleep(0.05)
+    await for_a_while(0.05)
     assert not waiting.done()
     runs.settle()
     assert await waiting > 0

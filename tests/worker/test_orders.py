@@ -29,7 +29,7 @@ seen: list[str] = []
 async def waits() -> None:
     seen.append("start")
     try:
-        await asyncio.sleep(30)
+        await asyncio.sleep(30)  # handler
     finally:
         seen.append("stopped")
 

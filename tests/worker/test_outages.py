@@ -16,7 +16,7 @@ from tenure.queue import Queue, Settlement
 from tenure.worker import ExitReason, Worker, WorkerOptions
 from tenure.worker.outage import Outage
 from tests.support import servers
-from tests.worker.support import heard, nothing_left, until, until_counts, working
+from tests.worker.support import for_a_while, heard, nothing_left, until, until_counts, working
 
 seen: list[Any] = []
 
@@ -41,7 +41,7 @@ def own_server() -> Iterator[servers.Server]:
 async def sleeps(seconds: float) -> None:
     seen.append("start")
     try:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # handler
     except asyncio.CancelledError:
         seen.append("cancelled")
         raise
@@ -118,7 +118,7 @@ async def test_a_worker_outlives_a_stopped_server_and_says_it_in_a_few_lines(
         own_server.stop()
         await until(lambda: any("claiming jobs failed" in line for line in worker_lines(caplog)), 20)
         await until(lambda: "end" in seen)
-        await asyncio.sleep(1.0)  # long enough for a loop that does not back off to show itself
+        await for_a_while(1.0)  # long enough for a loop that does not back off to show itself
         own_server.start()
         await until_counts(app, 20, leased=0)
         await job.push(0)
@@ -130,12 +130,14 @@ async def test_a_worker_outlives_a_stopped_server_and_says_it_in_a_few_lines(
     assert 2 <= len(worker_lines(caplog)) <= 10, worker_lines(caplog)
 
 
-async def test_a_worker_may_start_before_its_store(own_server: servers.Server, namespace: str) -> None:
+async def test_a_worker_may_start_before_its_store(
+    own_server: servers.Server, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
     own_server.stop()
     app = Tenure(own_server.url, namespace=namespace)
     job = app.job(sleeps)
     async with working(app, sleep=0.2) as worker:
-        await asyncio.sleep(0.3)
+        await until(lambda: any("claiming jobs failed" in line for line in worker_lines(caplog)))
         assert not worker.ready
         own_server.start()
         await until(lambda: worker.ready, 20)

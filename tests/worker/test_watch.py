@@ -8,14 +8,14 @@ import pytest
 
 from tenure import Tenure
 from tenure.worker import ExitReason, Worker, WorkerOptions, watch
-from tests.worker.support import push_unknown, until, until_counts, working
+from tests.worker.support import for_a_while, push_unknown, until, until_counts, working
 
 seen: list[str] = []
 
 
 async def sleeps(label: str, seconds: float) -> None:
     seen.append(f"{label} start")
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds)  # handler
     seen.append(f"{label} end")
 
 
@@ -47,9 +47,9 @@ async def test_a_full_a_quiet_and_an_idle_worker_are_well(quick: Tenure, caplog:
     await quick.job(sleeps).push("long", 1.0)
     async with working(quick, concurrency=1, sleep=0.05) as worker:
         await until(lambda: "long end" in seen)
-        await asyncio.sleep(0.6)
+        await for_a_while(0.6)
         worker.quiet()
-        await asyncio.sleep(0.6)
+        await for_a_while(0.6)
     assert caplog.records == []
 
 

@@ -15,13 +15,15 @@ from typing import Final, Self
 # with the parent, even when that is killed, and then so do the children, and the directory goes. Signalling its own
 # group (0) cannot meet a process that got a reused id.
 _WATCHDOG: Final = 'trap "" TERM INT HUP; read -r _; kill -TERM 0; sleep 2; rm -rf "$1"; kill -KILL 0'
-_ENDING: Final = 10.0
+ENDING: Final = 10.0
+"""Seconds that children have to end in order."""
 
 
 class Children:
     """A group of child processes and their directory; both are gone at the end of the ``with`` block."""
 
-    def __init__(self) -> None:
+    def __init__(self, ending: float = ENDING) -> None:
+        self._ending = ending
         self._children: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
@@ -53,7 +55,7 @@ class Children:
         for child in self._children:
             if child.poll() is None:
                 child.terminate()
-        deadline = time.monotonic() + _ENDING
+        deadline = time.monotonic() + self._ending
         for child in self._children:
             try:
                 child.wait(max(0.0, deadline - time.monotonic()))

@@ -1,8 +1,6 @@
 """The play: push, watch, kill, replace, and judge."""
 
 import asyncio
-import signal
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Final, cast
 import msgspec
 
 from tenure.app import Tenure
+from tenure.cli.demo.crew import Crew
 from tenure.cli.demo.jobs import QUEUE, registered
 from tenure.cli.demo.journal import Progress
 from tenure.cli.demo.parsing import Counts
@@ -21,6 +20,7 @@ from tenure.queue import FailedJobs, FailedRecord, Queue
 
 KILL_AT: Final = 0.4
 """The share of the files after which a worker is killed."""
+WORKERS: Final = 2
 LIMIT: Final = 110.0
 """Seconds that all of it may take."""
 
@@ -33,8 +33,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """By path."""
     failed: dict[str, FailedRecord]
     """By path."""
-    held: int
-    """Jobs in the middle of which the worker was killed."""
     redelivered: int
     redelivered_after: float | None
     """Seconds from the kill to the first of them."""
@@ -45,14 +43,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Play:
     """One run of the jobs on a stage."""
 
-    def __init__(self, stage: Stage, screen: Screen, files: Sequence[Path]) -> None:
+    def __init__(self, stage: Stage, screen: Screen, files: Sequence[Path], limit: float = LIMIT) -> None:
         self._stage = stage
         self._screen = screen
         self._files = files
         self._progress = Progress(stage.journal)
-        self._workers: list[subprocess.Popen[bytes]] = []
-        self._deadline = time.monotonic() + LIMIT
-        self._held = 0
+        self._limit = limit
+        self._deadline = time.monotonic() + limit
         self._killed_at: float | None = None
         self._redelivered_after: float | None = None
 
@@ -65,8 +62,7 @@ class Play:
         try:
             paths = await self._push(app)
             begin = time.monotonic()
-            self._workers = [self._stage.start_worker() for _ in range(2)]
-            await self._watch(app.queue())
+            await self._watch(Crew(self._stage.start_worker, WORKERS), app.queue())
             seconds = time.monotonic() - begin
             records = await self._failed(app.queue())
         finally:
@@ -76,7 +72,6 @@ class Play:
             pushed=len(paths),
             results={paths[job_id]: counts for job_id, counts in progress.results.items()},
             failed={paths[record.id]: record for record in records},
-            held=self._held,
             redelivered=len(progress.redelivered),
             redelivered_after=self._redelivered_after,
             attempts=progress.attempts,
@@ -93,51 +88,46 @@ class Play:
         self._screen.line(f"pushed {len(handles):,} jobs in {took:.2f} s; two workers start, leases of {LEASE} s")
         return {handle.id: str(path) for handle, path in zip(handles, self._files, strict=True)}
 
-    async def _watch(self, queue: Queue) -> None:
+    async def _watch(self, crew: Crew, queue: Queue) -> None:
         """Return when nothing is left to run, with a worker killed on the way."""
-        with self._screen.bar("parsed", len(self._files)) as advance:
+        progress, number = self._progress, len(self._files)
+        with self._screen.bar("parsed", number) as advance:
             while True:
-                self._progress.refresh()
-                advance(self._progress.seen)
-                if self._killed_at is None and self._progress.seen >= KILL_AT * len(self._files):
-                    await self._kill_one()
-                if self._killed_at and self._redelivered_after is None and self._progress.redelivered:
+                progress.refresh()
+                advance(progress.seen)
+                if self._killed_at is None and progress.seen >= KILL_AT * number:
+                    self._kill(crew)
+                if self._killed_at and self._redelivered_after is None and progress.redelivered:
                     self._redelivered_after = time.monotonic() - self._killed_at
-                if self._progress.seen == len(self._files) and await self._is_over(queue):
-                    return
-                self._check()
-                await asyncio.sleep(0.05)
+                if progress.seen == number and await self._is_over(queue):
+                    break
+                self._check(crew)
+                await asyncio.sleep(0.01 if self._killed_at is None else 0.05)
+        if self._killed_at is None:
+            raise CommandFailed(
+                "the jobs were over before a worker could be killed in the middle of one: take more files"
+            )
 
     async def _is_over(self, queue: Queue) -> bool:
         counts = await queue.counts(QUEUE)
         return not (counts.ready or counts.delayed or counts.leased)
 
-    async def _kill_one(self) -> None:
-        """Kill a worker in the middle of its jobs, and start another in its place."""
-        victim = self._workers[0]
-        victim.send_signal(signal.SIGSTOP)  # now it cannot end what it has started
-        await asyncio.sleep(0.02)
-        self._progress.refresh()
-        held = self._progress.running(victim.pid)
-        if not held:
-            victim.send_signal(signal.SIGCONT)
-            return  # between two jobs: tried again at the next look
-        victim.kill()
-        victim.wait()
+    def _kill(self, crew: Crew) -> None:
+        killed = crew.kill_one(self._progress)
+        if killed is None:
+            return  # it was between two jobs: tried again at the next look
         self._killed_at = time.monotonic()
-        self._held = len(held)
-        self._workers[0] = self._stage.start_worker()
-        self._screen.line(
-            f"killed worker {victim.pid} (SIGKILL) in the middle of {len(held)} job{'s' if len(held) > 1 else ''}; "
-            "another one takes its place"
-        )
+        jobs = f"{killed.running} job{'s' if killed.running > 1 else ''}"
+        self._screen.line(f"killed worker {killed.pid} (SIGKILL) in the middle of {jobs}; another one takes its place")
 
-    def _check(self) -> None:
-        ended = [worker.returncode for worker in self._workers if worker.poll() is not None]
-        if ended:
-            raise CommandFailed(f"a worker ended by itself, with {ended[0]}; its log ends: {self._stage.last_words()}")
-        if time.monotonic() > self._deadline:
-            raise CommandFailed(f"not done in {LIMIT:.0f} s; the workers' log ends: {self._stage.last_words()}")
+    def _check(self, crew: Crew) -> None:
+        if crew.ended is not None:
+            problem = f"a worker ended by itself, with {crew.ended}"
+        elif time.monotonic() > self._deadline:
+            problem = f"not done in {self._limit:g} s"
+        else:
+            return
+        raise CommandFailed(f"{problem}; the workers' log ends: {self._stage.last_words()}")
 
     async def _failed(self, queue: Queue) -> Sequence[FailedRecord]:
         return await cast("FailedJobs", queue).failed(QUEUE, limit=len(self._files))

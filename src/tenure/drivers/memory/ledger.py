@@ -13,11 +13,9 @@ from tenure.clock import Clock
 from tenure.drivers.memory.line import Hold, Job, Key, Line
 from tenure.naming import new_token
 from tenure.queue import (
-    MAX_DELIVERIES,
     Ack,
     Cancelled,
     Counts,
-    Doom,
     Drop,
     Fail,
     FailedRecord,
@@ -105,7 +103,7 @@ class Ledger:
     def recover(self, crash_limit: int) -> int:
         """Take lapsed leases back, at most ``STEP``, and return how many.
 
-        A cancel request outlives the lapse: the next holder learns of it, and the job ends by a settlement.
+        A cancel request outlives the lapse: the job is leased doomed, and ends by settlement.
         """
         now = self._clock.monotonic()
         for number in range(STEP):
@@ -153,7 +151,7 @@ class Ledger:
             if not heads:
                 return None
             key, job = min(heads, key=_key)
-            if suspects or not job.suspect(crash_limit):
+            if suspects or not job.suspect(crash_limit) or job.doom(crash_limit, self._clock.monotonic()):
                 return job
             self._ready.remove(job)
             self._suspects.add(job, key)
@@ -164,11 +162,11 @@ class Ledger:
         now = self._clock.monotonic()
         # A fence is never below the wall clock, so that it also rises from one life of the process to the next.
         self._fence = max(self._fence + 1, int(self._clock.time() * 1e6))
+        doomed = job.doom(crash_limit, now)
         job.deliveries += 1
         job.hold = Hold(token=new_token(), fence=self._fence, length=length, deadline=now + length)
         self._running[job.id] = job
         self._leased.add(job, (job.hold.deadline, job.entry))
-        doomed = _doom(job, crash_limit, now)
         return Lease(
             queue=self._name,
             id=job.id,
@@ -347,12 +345,3 @@ class Ledger:
 
 def _key(head: tuple[Key, Job]) -> Key:
     return head[0]
-
-
-def _doom(job: Job, crash_limit: int, now: float) -> Doom | None:
-    """Tell why the job must not run any more, if it must not (P4)."""
-    if job.crashes >= job.limit(crash_limit):
-        return Doom.CRASHED
-    if job.expired(now):
-        return Doom.EXPIRED
-    return Doom.DELIVERIES if job.deliveries > MAX_DELIVERIES else None

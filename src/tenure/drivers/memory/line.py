@@ -3,6 +3,8 @@
 import heapq
 from dataclasses import dataclass
 
+from tenure.queue import MAX_DELIVERIES, Doom
+
 Key = tuple[float, int]
 """What a line is sorted by (a rank, a time), then the place of entry, which no two jobs of a queue share.
 
@@ -50,6 +52,16 @@ class Job:
     def suspect(self, default: int) -> bool:
         """Tell whether it is one crash short of its limit. A job that never crashed is no suspect, whatever it is."""
         return self.crashes >= 1 and self.crashes == self.limit(default) - 1
+
+    def doom(self, default: int, now: float) -> Doom | None:
+        """Tell why the job must not run any more when it is leased next, if it must not (P4)."""
+        if self.cancel_requested:
+            return Doom.CANCELLED
+        if self.crashes >= self.limit(default):
+            return Doom.CRASHED
+        if self.expired(now):
+            return Doom.EXPIRED
+        return Doom.DELIVERIES if self.deliveries >= MAX_DELIVERIES else None
 
 
 class Line:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from tenure.clock import Clock, SystemClock
 from tenure.drivers.memory.ledger import Ledger
+from tenure.errors import InvalidOption
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -111,6 +112,8 @@ class MemoryQueue:
 
         Nothing is awaited between the taking and the return, so a cancelled claim has taken nothing.
         """
+        if limit < 1 or not lease > 0 or not wait >= 0:
+            raise InvalidOption(f"a claim of {limit} jobs for {lease} s, waiting {wait} s, cannot be; nothing was sent")
         loop = asyncio.get_running_loop()
         end = loop.time() + wait
         store = self._store()

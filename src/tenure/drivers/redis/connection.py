@@ -20,7 +20,7 @@ from redis.retry import Retry as BlockingRetry
 
 from tenure.drivers.redis import refusals
 from tenure.drivers.redis.trouble import Lost, Rejected, Trouble, Unloaded, Unsent
-from tenure.errors import ConfigurationError
+from tenure.errors import ConfigurationError, NotSupported
 
 Reply = Any
 """What the server answered: bytes, an integer, None, or a list of replies."""
@@ -32,6 +32,8 @@ _KEPT = frozenset(
     }
 )
 _CONNECT_TIMEOUT = 5.0
+MOST_IDLE = 16
+"""How many links of one event loop are kept open while nobody uses them."""
 
 
 def pack(*arguments: bytes | str | int) -> bytes:
@@ -88,8 +90,12 @@ class Endpoint:
     @classmethod
     def of(cls, client: "redis.asyncio.Redis") -> "Endpoint":
         """Take the place and the credentials of a client; its connections stay its own."""
-        pool = client.connection_pool
-        return cls(cast("type", pool.connection_class), dict(pool.connection_kwargs))
+        pool = getattr(client, "connection_pool", None)
+        options = dict(getattr(pool, "connection_kwargs", {"connection_pool": None}))
+        if "connection_pool" in options:
+            # A cluster's client has no pool of its own, and Sentinel's pool resolves names for its connections.
+            raise NotSupported("redis", "clients of Sentinel or of a cluster")
+        return cls(cast("type", getattr(pool, "connection_class", None)), options)
 
     def link(self) -> "Link":
         """Return a new connection for the running event loop, not opened yet."""
@@ -208,10 +214,13 @@ class LinkPool:
         self._busy.add(link)
         return link
 
-    def give(self, link: Link) -> None:
+    async def give(self, link: Link) -> None:
         """Take a link back. One that had trouble comes back closed, and is opened again by its next exchange."""
         self._busy.discard(link)
-        self._idle.append(link)
+        if len(self._idle) < MOST_IDLE:
+            self._idle.append(link)
+        else:
+            await link.close()
 
     @property
     def size(self) -> int:

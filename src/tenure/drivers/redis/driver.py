@@ -60,7 +60,8 @@ class RedisQueue:
     """Implements ``Queue``, ``Inspector`` and ``FailedJobs`` of ``tenure.queue`` on Redis 6.2 or newer, or Valkey.
 
     Built around a client, it takes the place and the credentials of the client, opens connections of its own, and
-    closes nothing of the caller's.
+    closes nothing of the caller's. ``patience`` tells how long to wait for answers. ``scripts`` is for tests that
+    change a copy of one.
     """
 
     def __init__(

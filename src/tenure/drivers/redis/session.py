@@ -82,7 +82,7 @@ class Session:
                 if call.answered(reply):
                     return reply
             finally:
-                self.links.give(link)
+                await self.links.give(link)
             if pause:
                 await asyncio.sleep(pause)
 

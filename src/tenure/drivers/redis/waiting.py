@@ -62,5 +62,5 @@ class Waiter:
             # The look that follows meets the same trouble and reports it, or has none and goes on; in no hurry.
             await asyncio.sleep(min(seconds, PAUSE))
         finally:
-            links.give(link)
+            await links.give(link)
         return False

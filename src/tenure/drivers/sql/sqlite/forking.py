@@ -7,51 +7,40 @@ from tenure.drivers.sql.sqlite.session import Location, Session
 from tenure.waiting import Waiters
 
 
-class Sessions:
-    """Makes sessions, and sees to it that none of them has a connection while the process forks.
+class Forks:
+    """Closes the connections of some sessions before the process forks.
 
     Both sides of the fork open their own again when they next need one. A transaction under way is awaited first.
+    What is registered for forks stays so for the life of the process: this object does, its sessions need not.
     """
 
-    def __init__(self, location: Location) -> None:
-        self._location = location
-        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+    def __init__(self) -> None:
+        self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._suspended: list[Session] = []
-        self._watching = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._suspend, after_in_parent=self._resume, after_in_child=self._resume)
 
-    def new(self, waiters: Waiters) -> Session:
-        """Return a new session."""
-        self._watch()
-        session = Session(self._location, waiters)
-        self._sessions.add(session)
-        return session
-
-    def suspend(self) -> None:
-        """Close every connection and keep everybody out."""
-        self._suspended = list(self._sessions)
+    def _suspend(self) -> None:
+        self._suspended = list(self.sessions)
         for session in self._suspended:
             session.suspend()
 
-    def resume(self) -> None:
-        """Let everybody in again."""
+    def _resume(self) -> None:
         while self._suspended:
             self._suspended.pop().resume()
 
-    def _watch(self) -> None:
-        if self._watching or not hasattr(os, "register_at_fork"):
-            return
-        self._watching = True
-        # What is registered stays registered for the life of the process: it must not keep this object alive.
-        this = weakref.ref(self)
 
-        def before() -> None:
-            sessions = this()
-            if sessions is not None:
-                sessions.suspend()
+class Sessions:
+    """Makes the sessions of one driver, and sees to it that none of them has a connection while the process forks."""
 
-        def after() -> None:
-            sessions = this()
-            if sessions is not None:
-                sessions.resume()
+    def __init__(self, location: Location) -> None:
+        self._location = location
+        self._forks: Forks | None = None
 
-        os.register_at_fork(before=before, after_in_parent=after, after_in_child=after)
+    def new(self, waiters: Waiters) -> Session:
+        """Return a new session."""
+        if self._forks is None:
+            self._forks = Forks()
+        session = Session(self._location, waiters)
+        self._forks.sessions.add(session)
+        return session

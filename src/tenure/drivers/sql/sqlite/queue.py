@@ -131,6 +131,8 @@ class SqliteQueue:
         suspects: bool = True,
     ) -> Claimed:
         """Lease up to ``limit`` jobs for ``lease`` seconds: see ``Queue.claim``."""
+        if limit < 1 or not lease > 0 or not wait >= 0:
+            raise InvalidOption(f"a claim of {limit} jobs for {lease} s, waiting {wait} s, cannot be; nothing was sent")
         loop = asyncio.get_running_loop()
         end = loop.time() + wait
         local = self._here()

@@ -63,7 +63,18 @@ class Candidate(NamedTuple):
     deliveries: int
     free: int
     crashes: int
+    cancel_requested: int
     envelope: bytes
+
+    def doom(self, crash_limit: int, now: int) -> Doom | None:
+        """Tell why the job must not run any more, if it must not (P4)."""
+        if self.cancel_requested:
+            return Doom.CANCELLED
+        if self.crashes >= (crash_limit if self.crash_limit is None else self.crash_limit):
+            return Doom.CRASHED
+        if self.expires is not None and self.expires <= now:
+            return Doom.EXPIRED
+        return Doom.DELIVERIES if self.deliveries >= MAX_DELIVERIES else None
 
 
 INCARNATION: Final = Candidate._fields.index("incarnation")
@@ -136,10 +147,7 @@ def _astray(transaction: Transaction, _: int, rank: int, length: int) -> bool:
 
 
 def _recover(transaction: Transaction, queue: QueueRow, crash_limit: int) -> int:
-    """Take lapsed leases back.
-
-    A cancel request outlives the lapse: the next holder learns of it, and the job ends by a settlement.
-    """
+    """Take lapsed leases back. A cancel request outlives the lapse: the job is leased doomed, to end by settlement."""
     now = transaction.now
     lapsed = transaction.all(statements.LAPSED, {"number": queue.number, "now": now, "step": STEP})
     if lapsed:
@@ -221,10 +229,12 @@ def _choose(transaction: Transaction, queue: QueueRow, claim: Claim, window: int
     for candidate in map(Candidate._make, sorted([*ready, *others]) if others else ready):
         if len(leased) == window:
             break
-        suspect = _suspect(candidate.crash_limit, candidate.crashes, claim.crash_limit)
+        suspect = candidate.doom(claim.crash_limit, transaction.now) is None and _suspect(
+            candidate.crash_limit, candidate.crashes, claim.crash_limit
+        )
         if suspects:
             leased.append(candidate)
-            suspects = not suspect or _doom(candidate, claim.crash_limit, transaction.now) is not None
+            suspects = not suspect
         elif candidate.incarnation in apart:
             continue
         elif suspect:
@@ -251,7 +261,7 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
     queue.d_leased += len(chosen)
     leases = []
     for candidate in chosen:
-        doomed = _doom(candidate, claim.crash_limit, transaction.now)
+        doomed = candidate.doom(claim.crash_limit, transaction.now)
         leases.append(
             Lease(
                 queue=queue.name,
@@ -270,12 +280,3 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
             )
         )
     return leases
-
-
-def _doom(candidate: Candidate, crash_limit: int, now: int) -> Doom | None:
-    """Tell why the job must not run any more, if it must not (P4)."""
-    if candidate.crashes >= (crash_limit if candidate.crash_limit is None else candidate.crash_limit):
-        return Doom.CRASHED
-    if candidate.expires is not None and candidate.expires <= now:
-        return Doom.EXPIRED
-    return Doom.DELIVERIES if candidate.deliveries >= MAX_DELIVERIES else None
