@@ -224,8 +224,10 @@ def _meta(name: str, value: Any) -> dict[str, Any]:
 
 def _json(name: str, value: Any, depth: int) -> Any:
     # A copy, so that what the caller changes later does not change the job.
-    if value is None or isinstance(value, str | bool):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # of a subclass (an Enum, say) its text, which is what comes back
     if isinstance(value, int) and abs(value) < 2**63:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -233,7 +235,7 @@ def _json(name: str, value: Any, depth: int) -> Any:
     if depth and isinstance(value, list | tuple):
         return [_json(name, item, depth - 1) for item in value]
     if depth and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {str(key): _json(name, item, depth - 1) for key, item in value.items()}
+        return {str.__str__(key): _json(name, item, depth - 1) for key, item in value.items()}
     raise InvalidOption(
         f"{name} must be plain JSON of at most {MAX_META_DEPTH} levels: a {type(value).__name__} in it is not"
     )

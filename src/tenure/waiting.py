@@ -19,9 +19,11 @@ class Waiter:
 
     async def sleep(self, seconds: float) -> None:
         """Return when woken, after that many seconds at the latest."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
+        timer = self._loop.call_later(seconds, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            timer.cancel()
 
     def wake(self) -> None:
         """End the sleep. A waiter whose loop was closed sleeps no more, and nothing happens."""

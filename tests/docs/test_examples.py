@@ -35,12 +35,13 @@ def run(command: list[str], directory: Path, env: dict[str, str]) -> None:
 
 def try_out(snippet: Snippet, directory: Path, env: dict[str, str]) -> None:
     """Run one example as a reader in that directory would."""
-    if snippet.language == "python":
-        name = snippet.file_name or f"example_{snippet.line}.py"
-        file = directory / name
+    if snippet.language == "python" and snippet.file_name:
+        # A module for the examples behind it: run as a script it would be `__main__`, where no job may live.
+        file = directory / snippet.file_name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(snippet.text)
-        run([sys.executable, name], directory, env)
+    elif snippet.language == "python":
+        run([sys.executable, "-c", snippet.text], directory, env)
     elif snippet.language in SHELLS:
         for command in commands(snippet):
             if command.startswith("make"):
@@ -65,9 +66,14 @@ def environment(directory: Path) -> dict[str, str]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_examples_run(document: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    for snippet in snippets(document.read_text()):
+    found = snippets(document.read_text())
+    for place, snippet in enumerate(found):
         if snippet.not_run:
             continue
+        if snippet.file_name:
+            module = snippet.file_name.removesuffix(".py").replace("/", ".")
+            used = any(module in later.text for later in found[place + 1 :] if not later.not_run)
+            assert used, f"{document.name}, line {snippet.line}: no example uses {snippet.file_name}"
         env = environment(tmp_path)
         if snippet.server:
             server: Server = request.getfixturevalue(snippet.server)

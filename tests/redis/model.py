@@ -117,6 +117,8 @@ class Model:
 
     def judged(self, job: Job, crash_limit: int) -> str:
         limit = job.limit or crash_limit
+        if self.cancel.get(job.id) == job.inc:
+            return "x"
         if job.crashes >= limit:
             return "c"
         if job.expiry and job.expiry <= self.now:
@@ -139,7 +141,7 @@ class Model:
             job.crashes += 1
             job.at = self.now
             self.waiting[job.id] = job
-            if job.crashes == (job.limit or crash_limit) - 1:
+            if job.crashes == (job.limit or crash_limit) - 1 and job.id not in self.cancel:
                 self.suspects.append(job.entry)
                 fresh_suspects = True
             else:
@@ -231,6 +233,7 @@ class Model:
                 letters += "q"
             elif job_id in self.waiting:
                 self.delayed.pop(self.waiting.pop(job_id).delayed_entry, None)
+                self.cancel.pop(job_id, None)
                 letters += "r"
             else:
                 letters += "n"
@@ -241,6 +244,7 @@ class Model:
         if number:
             self.gone.append(leftover)
             self.leftovers[leftover] = {**{i: job.stored() for i, job in self.waiting.items()}, **self.planted}
+        self.cancel = {job_id: inc for job_id, inc in self.cancel.items() if job_id in self.running}
         for line in (self.waiting, self.planted, self.ready, self.prio, self.delayed, self.suspects):
             line.clear()
         return number

@@ -19,7 +19,7 @@ STEPS = 1000
 IDS = [f"id{number}" for number in range(24)]
 CASES = {
     *("lapsed", "clock went back", "set aside", "stale", "entry of a job that is gone", "suspect steps over"),
-    *("leased -", "leased s", "leased c", "leased e"),
+    *("leased -", "leased s", "leased x", "leased c", "leased e"),
 }
 
 

@@ -16,7 +16,7 @@ from tenure.queue import Doom, FailedRecord, Failure, Lease, Push
 LONGEST_MS = 10**14
 """The longest duration that is stored, about three thousand years; longer ones are cut to it."""
 
-_DOOMS = {"c": Doom.CRASHED, "e": Doom.EXPIRED, "d": Doom.DELIVERIES}
+_DOOMS = {"x": Doom.CANCELLED, "c": Doom.CRASHED, "e": Doom.EXPIRED, "d": Doom.DELIVERIES}
 _failure_encoder = msgspec.json.Encoder()
 _failure_decoder = msgspec.json.Decoder(Failure)
 

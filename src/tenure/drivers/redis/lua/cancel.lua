@@ -36,6 +36,7 @@ for i = 1, #ids do
       gone[id] = true
       call('ZREM', delayed, delayed_member(id, inc, priority))
       call('HDEL', jobs, id)
+      call('HDEL', cancel, id)
       letters[i] = 'r'
     end
   end

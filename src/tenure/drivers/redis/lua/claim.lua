@@ -1,10 +1,11 @@
 -- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
 -- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way.
--- KEYS: client jobs running ready ready:prio delayed leased suspects fence seq unreadable wake gone none
+-- KEYS: client jobs running ready ready:prio delayed leased suspects fence seq unreadable wake cancel gone none
 -- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
 --         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
---        marks: one letter a lease: - plain, s suspect, c crashed, e expired, d too many deliveries (doomed)
+--        marks: one letter a lease: - plain, s suspect; doomed: x to be cancelled, c crashed, e expired,
+--        d too many deliveries
 -- include: base
 -- include: decimal
 -- include: now
@@ -15,12 +16,14 @@
 -- include: wake
 local client, jobs, running, ready, ready_prio, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local fence_key, seq, unreadable, wake, gone, none = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
+local fence_key, seq, unreadable, wake, cancel, gone, none =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
 
 -- What a lease is, by its counters: doomed for a reason, suspect, or plain.
-local function judged(deliveries, crashes, limit, expiry)
+local function judged(requested, deliveries, crashes, limit, expiry)
+  if requested then return 'x' end
   if crashes >= limit then return 'c' end
   if expiry > 0 and expiry <= now then return 'e' end
   if deliveries > 1000 then return 'd' end
@@ -44,11 +47,14 @@ if state then
   end
   if #members > 0 then
     local scores, records = call('ZMSCORE', leased, unpack(members)), call('HMGET', running, unpack(ids))
+    local asked = call('HMGET', cancel, unpack(ids))
     for i = 1, #members do
       if scores[i] and records[i] then
-        local _, _, _, _, limit, expiry = header(records[i])
+        local inc, _, _, _, limit, expiry = header(records[i])
         local _, _, deliveries, crashes = find(members[i], '^[^|]+|%d+|(%d+)|%d+|(%d+)|')
-        marks[#marks + 1] = judged(tonumber(deliveries), tonumber(crashes), effective(limit or '0'), tonumber(expiry or '0'))
+        deliveries, crashes = tonumber(deliveries), tonumber(crashes)
+        marks[#marks + 1] = inc
+          and judged(asked[i] == inc, deliveries, crashes, effective(limit), tonumber(expiry)) or '-'
         reply[#reply + 1] = members[i]
         reply[#reply + 1] = records[i]
       end
@@ -65,6 +71,7 @@ local far = call('ZREVRANGE', leased, 0, 0, 'WITHSCORES')
 local fence = call('GET', fence_key)
 local base = sequence(seq)
 if not base then return redis.error_reply(SPOILT) end
+local requests = call('HLEN', cancel) > 0
 local leftover = call('LINDEX', gone, 0) or ''
 call('HLEN', jobs)
 call('HLEN', running)
@@ -92,12 +99,14 @@ local aside, suspected = {}, {}
 local function set_aside(id, record)
   call('XADD', unreadable, '*', 'id', id, 'reason', 'header', 'record', record)
   aside[#aside + 1] = id
+  if requests then call('HDEL', cancel, id) end
 end
 
 if #lapsed > 0 then
   local ids, fields, left, seen = {}, {}, {}, {}
   for i = 1, #lapsed do ids[i] = sub(lapsed[i], 1, (find(lapsed[i], '|', 1, true) or 1) - 1) end
   local records = call('HMGET', running, unpack(ids))
+  local asked = requests and call('HMGET', cancel, unpack(ids)) or {}
   for i = 1, #lapsed do
     local id, record = ids[i], records[i]
     local _, _, held, deliveries, free, crashes = find(lapsed[i], '^[^|]+|(%d+)|(%d+)|(%d+)|(%d+)|')
@@ -107,13 +116,13 @@ if #lapsed > 0 then
         set_aside(id, record)
         left[#left + 1] = id
       elseif inc == held then
-        -- Back to the tail of its line, with one crash more. A cancel request stays: the next holder learns of it.
+        -- Back to the tail of its line, with one crash more. A cancel request stays: then it is leased doomed.
         left[#left + 1] = id
         crashes = decimal(crashes + 1)
         fields[#fields + 1] = id
         fields[#fields + 1] = headed(inc, deliveries, free, crashes, limit, expiry, decimal(now), priority, rest)
           .. sub(record, stop)
-        if tonumber(crashes) == effective(limit) - 1 then
+        if tonumber(crashes) == effective(limit) - 1 and asked[i] ~= inc then
           suspected[#suspected + 1] = id .. '|' .. inc
         else
           enter(id .. '|' .. inc, priority)
@@ -154,11 +163,12 @@ local function consider(entries, n)
     ids[i], incs[i] = sub(entries[i], 1, bar - 1), sub(entries[i], bar + 1)
   end
   local records = call('HMGET', jobs, unpack(ids, 1, n))
+  local asked = requests and call('HMGET', cancel, unpack(ids, 1, n)) or {}
   for i = 1, n do
     local id, record, member, mark = ids[i], records[i], nil, '-'
     if record and not seen[id] then
       -- A job on its first delivery, without limits of its own, needs no closer look.
-      if find(record, '^%d+|0|0|0|0|0|%d+|0\n') then
+      if not asked[i] and find(record, '^%d+|0|0|0|0|0|%d+|0\n') then
         local inc = incs[i]
         if sub(record, 1, #inc + 1) == inc .. '|' then member = entries[i] .. first end
       else
@@ -169,7 +179,7 @@ local function consider(entries, n)
           seen[id] = true
         elseif inc == incs[i] then
           deliveries = deliveries + 1
-          mark = judged(deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
+          mark = judged(asked[i] == inc, deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
           if mark == 's' and (took_suspect or not suspect_allowed) then
             suspected[#suspected + 1] = entries[i]
             seen[id] = true
