@@ -1,4 +1,4 @@
-"""The scripts' protections, each as the text without which it is gone, and the behaviour that must notice."""
+"""The queue scripts' protections, each as the text without which it is gone, and the behaviour that must notice."""
 
 from functools import partial
 
@@ -6,11 +6,9 @@ from tenure.testing.contract import (
     about_cancelling,
     about_claiming,
     about_clearing,
-    about_counting,
     about_crashes,
     about_delays,
     about_failing,
-    about_inspecting,
     about_leases,
     about_priorities,
     about_pushing,
@@ -140,6 +138,20 @@ CLAIM = [
         "decimal(crashes + 1)",
         "decimal(crashes + 0)",
         about_crashes.test_lapses_count_as_crashes,
+    ),
+    Mutant(
+        "runs what was to be cancelled",
+        "claim",
+        "if requested then return 'x' end",
+        "",
+        partial(about_cancelling.test_a_job_whose_holder_died_after_a_cancel_is_leased_doomed, crash_limit=9),
+    ),
+    Mutant(
+        "takes a request of an earlier life for one of this",
+        "claim",
+        "mark = judged(asked[i] == inc,",
+        "mark = judged(asked[i],",
+        about_cancelling.test_a_job_that_is_to_be_cancelled_and_waits_again_can_be_removed,
     ),
     Mutant(
         "runs what crashed too often",
@@ -332,62 +344,6 @@ OTHERS = [
         ", delayed, suspects)",
         ", suspects)",
         about_clearing.test_a_clear_removes_ready_and_delayed_jobs_and_tells_their_number,
-    ),
-    Mutant(
-        "retries a job of another failure",
-        "retry",
-        "inc == ARGV[2 * i + 3] and ",
-        "",
-        about_failing.test_a_record_of_an_earlier_failure_neither_retries_nor_forgets_a_later_one,
-    ),
-    Mutant(
-        "leaves the job failed",
-        "retry",
-        "call('HDEL', failed, unpack(done))",
-        "",
-        about_failing.test_a_retried_job_is_new_and_ready_and_no_longer_failed,
-    ),
-    Mutant(
-        "keeps the old counters",
-        "retry",
-        "headed(fresh, '0', '0', '0'",
-        "headed(fresh, '1', '0', '1'",
-        about_failing.test_a_retried_job_is_new_and_ready_and_no_longer_failed,
-    ),
-    Mutant(
-        "forgets a job of another failure",
-        "forget",
-        "sub(records[i], 1, #mark) == mark and ",
-        "",
-        about_failing.test_a_record_of_an_earlier_failure_neither_retries_nor_forgets_a_later_one,
-    ),
-    Mutant(
-        "forgets nothing",
-        "forget",
-        "call('HDEL', failed, unpack(done))",
-        "",
-        about_failing.test_a_forgotten_job_is_gone,
-    ),
-    Mutant(
-        "takes every lease for lapsed",
-        "counts",
-        "call('ZCOUNT', leased, '-inf', decimal(now))",
-        "call('ZCOUNT', leased, '-inf', '+inf')",
-        about_counting.test_what_a_worker_holds_is_not_work_that_waits,
-    ),
-    Mutant(
-        "lists from the start whatever the offset",
-        "failed",
-        "ARGV[1], ARGV[1] + ARGV[2] - 1",
-        "0, ARGV[2] - 1",
-        about_failing.test_failed_jobs_are_listed_oldest_first_and_in_pages,
-    ),
-    Mutant(
-        "takes running jobs for gone",
-        "states",
-        "letters[i] = 'l'",
-        "letters[i] = 'g'",
-        about_inspecting.test_every_job_is_found_by_its_id,
     ),
 ]
 

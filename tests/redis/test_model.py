@@ -42,8 +42,8 @@ class Run:
 
     def step(self) -> None:
         moves = {
-            self.push: 20, self.claim: 22, self.settle: 20, self.renew: 5, self.cancel: 7, self.clear: 1,
-            self.sweep: 3, self.retry: 4, self.forget: 2, self.clock: 12, self.repeat: 12, self.plant: 1, self.wait: 4,
+            self.push: 20, self.replace: 5, self.claim: 18, self.settle: 20, self.renew: 5, self.cancel: 7,
+            self.clear: 1, self.sweep: 3, self.retry: 4, self.forget: 2, self.clock: 12, self.repeat: 12, self.plant: 1, self.wait: 4,
         }  # fmt: skip
         self.dice.choices(list(moves), list(moves.values()))[0]()
         assert self.queue.dump() == self.model.dump()
@@ -63,10 +63,10 @@ class Run:
 
     # ---------------------------------------------------------------------------------------------------- the moves
 
-    def push(self) -> None:
+    def push(self, ids: list[str] | None = None) -> None:
         dice = self.dice
         jobs, arguments = [], []
-        for job_id in self.some_ids(3):
+        for job_id in ids or self.some_ids(3):
             delay, priority = dice.choice([0, 0, dice.randint(1, 30)]), dice.choice([0, 0, 0, -3, 5, 100])
             limit, expires = dice.choice([0, 0, 1, 2, 3]), dice.choice([0, 0, 0, dice.randint(1, 60)])
             envelope = dice.randbytes(8) + f"\0\n|\n{dice.random()}".encode()
@@ -149,11 +149,19 @@ class Run:
         if members := self.some_members(4):
             assert self.queue.call("renew", members).decode() == self.model.renew(members)
 
-    def cancel(self) -> None:
-        ids = self.some_ids(3)
+    def cancel(self, ids: list[str] | None = None) -> None:
+        ids = ids or self.some_ids(3)
         answer = self.model.cancel_jobs(ids)
         reply = self.numbered("n", lambda number, _: self.queue.numbered("cancel", "n", number, ids), answer)
         assert reply == [b"done", answer.encode()]
+
+    def replace(self) -> None:
+        """A ready job is cancelled and its id pushed again: its old place in the line must not count."""
+        ready = [job_id for job_id, job in self.model.waiting.items() if job.delayed_entry not in self.model.delayed]
+        if ready:
+            job_id = self.dice.choice(ready)
+            self.cancel([job_id])
+            self.push([job_id])
 
     def clear(self) -> None:
         leftover = f"gone:x-{self.numbers['x'] + 1}"

@@ -17,9 +17,11 @@ from tenure.testing.contract.steps import WHY, Q, claim, done, eventually, job, 
 from tests.contract import bridges, stores, test_numbered_calls
 from tests.contract.bridges import Bridge
 from tests.contract.mutants import Mutant, notices
-from tests.redis.mutations import MUTANTS
+from tests.redis import mutations, mutations_beside
 from tests.support import servers
 from tests.support.servers import Server
+
+MUTANTS = [*mutations.MUTANTS, *mutations_beside.MUTANTS]
 
 
 def named(mutant: Mutant) -> str:

@@ -57,6 +57,13 @@ OTHERS = [
         about_pushing.test_an_id_that_is_ready_is_held_and_nothing_changes,
     ),
     Mutant(
+        "keeps the cancel request of a cleared job",
+        "PUSH",
+        "crashes = 0, cancel_requested = 0",
+        "crashes = 0",
+        about_cancelling.test_a_job_that_is_to_be_cancelled_and_waits_again_can_be_removed,
+    ),
+    Mutant(
         "keeps the counters of a cleared job",
         "PUSH",
         "deliveries = 0, free = 0, crashes = 0, cancel_requested = 0",

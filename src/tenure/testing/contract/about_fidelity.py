@@ -34,7 +34,7 @@ HOSTILE = {
     "crlf": b"a\r\nb\r\n$5\r\nhello\r\n",
     "digits": b"130775545883395173",
     "spaces": b" \t \n ",
-    "lua": b']] redis.call("FLUSHALL") --',
+    "lua": b']] redis.call("DEL", KEYS[1]) --',
     "sql": b"'); DROP TABLE jobs; -- %s $1 ?",
     "json": (
         b'{"a":130775545883395173,"b":9007199254740993,"c":9223372036854775807,"d":18446744073709551616,'
