@@ -147,13 +147,6 @@ CLAIM = [
         partial(about_cancelling.test_a_job_whose_holder_died_after_a_cancel_is_leased_doomed, crash_limit=9),
     ),
     Mutant(
-        "takes a request of an earlier life for one of this",
-        "claim",
-        "mark = judged(asked[i] == inc,",
-        "mark = judged(asked[i],",
-        about_cancelling.test_a_job_that_is_to_be_cancelled_and_waits_again_can_be_removed,
-    ),
-    Mutant(
         "runs what crashed too often",
         "claim",
         "if crashes >= limit then return 'c' end",

@@ -43,7 +43,8 @@ class Run:
     def step(self) -> None:
         moves = {
             self.push: 20, self.replace: 5, self.claim: 18, self.settle: 20, self.renew: 5, self.cancel: 7,
-            self.clear: 1, self.sweep: 3, self.retry: 4, self.forget: 2, self.clock: 12, self.repeat: 12, self.plant: 1, self.wait: 4,
+            self.clear: 1, self.sweep: 3, self.retry: 4, self.forget: 2, self.clock: 12, self.repeat: 12,
+            self.plant: 1, self.wait: 4,
         }  # fmt: skip
         self.dice.choices(list(moves), list(moves.values()))[0]()
         assert self.queue.dump() == self.model.dump()

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tenure import Call, Injected, Retry, Sensitive, Tenure
+from tenure.naming import check_job_id
 from tenure.queue import Counts, Push
 from tenure.worker import ExitReason, Worker, WorkerOptions
 
@@ -115,13 +116,24 @@ def call(app: Tenure, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
 
 
 async def put(app: Tenure, envelope: bytes, job_id: str | None = None) -> None:
-    """Store a record as another program would."""
-    await app.queue().push([Push(queue=QUEUE, id=job_id or uuid.uuid4().hex, envelope=envelope)])
+    """Store a record as another program would, under the id that its envelope names, where it names one."""
+    await app.queue().push([Push(queue=QUEUE, id=job_id or named(envelope) or uuid.uuid4().hex, envelope=envelope)])
+
+
+def named(envelope: bytes) -> str | None:
+    try:
+        return check_job_id(msgspec.json.decode(envelope, type=Named).id)
+    except (ValueError, RecursionError):
+        return None
+
+
+class Named(msgspec.Struct):
+    id: str
 
 
 def stored(args: bytes, kwargs: bytes = b"{}", *, name: str = "hostile.keep", **fields: Any) -> bytes:
     """Return an envelope with these arguments, made without the codec."""
-    rest = msgspec.json.encode({"v": 1, "id": "forged", "name": name, "queue": QUEUE} | fields)
+    rest = msgspec.json.encode({"v": 1, "id": uuid.uuid4().hex, "name": name, "queue": QUEUE} | fields)
     return rest[:-1] + b',"args":' + args + b',"kwargs":' + kwargs + b"}"
 
 

@@ -49,6 +49,9 @@ class Opening:
             return "", self._unrun(lease, "the envelope is newer than this worker")
         except Undecodable as error:
             return "", Refusal(SetAside(lease, str(error)), None)
+        if envelope.id != lease.id or envelope.queue != lease.queue:
+            # Whatever put it here, it was not a push: running it would settle one job with the work of another.
+            return "", Refusal(SetAside(lease, "the envelope is that of another job"), None)
         return safe_name(envelope.name), self._resolve(lease, envelope)
 
     def _resolve(self, lease: Lease, envelope: Envelope) -> Work | Refusal:
