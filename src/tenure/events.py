@@ -11,14 +11,14 @@ import msgspec
 
 from tenure.queue import Failure, Lease
 
-logger = logging.getLogger("tenure.events")
+logger: logging.Logger = logging.getLogger("tenure.events")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """The root of all events."""
 
 
-class JobPushed(Event):
+class JobPushed(Event, frozen=True, kw_only=True):
     """A push was answered; ``held`` when a job with this id existed."""
 
     queue: str
@@ -27,7 +27,7 @@ class JobPushed(Event):
     held: bool
 
 
-class AttemptEvent(Event):
+class AttemptEvent(Event, frozen=True, kw_only=True):
     """Something about one attempt of one job."""
 
     lease: Lease
@@ -35,17 +35,17 @@ class AttemptEvent(Event):
     """The job's name; empty when its record could not be read."""
 
 
-class AttemptStarted(AttemptEvent):
+class AttemptStarted(AttemptEvent, frozen=True, kw_only=True):
     """A handler is about to run."""
 
 
-class JobSucceeded(AttemptEvent):
+class JobSucceeded(AttemptEvent, frozen=True, kw_only=True):
     """The store has taken the acknowledgement."""
 
     seconds: float
 
 
-class JobReleased(AttemptEvent):
+class JobReleased(AttemptEvent, frozen=True, kw_only=True):
     """The store has taken the job back for another attempt."""
 
     delay: float
@@ -53,51 +53,51 @@ class JobReleased(AttemptEvent):
     failure: Failure | None
 
 
-class JobFailed(AttemptEvent):
+class JobFailed(AttemptEvent, frozen=True, kw_only=True):
     """The job is in the failed store."""
 
     failure: Failure
 
 
-class JobDiscarded(AttemptEvent):
+class JobDiscarded(AttemptEvent, frozen=True, kw_only=True):
     """The handler discarded the job."""
 
 
-class JobCancelled(AttemptEvent):
+class JobCancelled(AttemptEvent, frozen=True, kw_only=True):
     """A release found a cancel request: the job is gone."""
 
 
-class JobSetAside(AttemptEvent):
+class JobSetAside(AttemptEvent, frozen=True, kw_only=True):
     """The record cannot be read; it is in the unreadable store, byte for byte."""
 
     reason: str
 
 
-class LeaseLost(AttemptEvent):
+class LeaseLost(AttemptEvent, frozen=True, kw_only=True):
     """Another worker may have the job: its handler here was told to stop, and its outcome will be refused."""
 
 
-class SettlementLost(AttemptEvent):
+class SettlementLost(AttemptEvent, frozen=True, kw_only=True):
     """The outcome was not taken: the lease was stale. The job runs, or has run, elsewhere."""
 
     settlement: str
     """The kind of settlement: ``Ack``, ``Release``, ``Fail``, ``Drop`` or ``SetAside``."""
 
 
-class WorkerStarted(Event):
+class WorkerStarted(Event, frozen=True, kw_only=True):
     """A worker begins to claim."""
 
     queues: tuple[str, ...]
     concurrency: int
 
 
-class WorkerStopped(Event):
+class WorkerStopped(Event, frozen=True, kw_only=True):
     """A worker has stopped."""
 
     reason: str
 
 
-class RenewalFailed(Event):
+class RenewalFailed(Event, frozen=True, kw_only=True):
     """A renewal could not be made; it is tried again."""
 
     error: str
