@@ -14,18 +14,16 @@ T = TypeVar("T")
 Check = Callable[[click.Context, click.Parameter, Any], Any]
 
 
-class Setting(click.Option):
-    """An option that the environment may set as well, as ``TENURE_<OPTION>``."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.envvar is None and self.name:
-            self.envvar = f"TENURE_{self.name.upper()}"
-
-
 def setting(*declarations: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option that the environment may set as well."""
-    return click.option(*declarations, cls=Setting, **attributes)
+    """Declare an option that the environment may set as well, as ``TENURE_<OPTION>``."""
+    return click.option(*declarations, **{"envvar": _variable(declarations), **attributes})
+
+
+def _variable(declarations: tuple[str, ...]) -> str:
+    """Name the variable after the parameter as click does: by the bare name if there is one, else the long option."""
+    bare = [name for name in declarations if name.isidentifier()]
+    long = [name.partition("/")[0].removeprefix("--") for name in declarations if name.startswith("--")]
+    return f"TENURE_{[*bare, *long][0].replace('-', '_').upper()}"
 
 
 def spoken(*declarations: str, **attributes: Any) -> Callable[[F], F]:
@@ -73,7 +71,9 @@ def _namespace(_: click.Context, __: click.Parameter, value: str | None) -> str 
     return None if value is None else _refusing(lambda: check_namespace(value))
 
 
-json_option = setting("--json", "as_json", is_flag=True, envvar="TENURE_JSON", help="Print JSON instead of a table.")
+json_option: Callable[[Callable[..., Any]], Callable[..., Any]] = setting(
+    "--json", "as_json", is_flag=True, envvar="TENURE_JSON", help="Print JSON instead of a table."
+)
 
 
 def store_options(command: F) -> F:

@@ -20,8 +20,8 @@ class Misfit(Exception):
     """A value and its annotation do not fit. Neither the problem nor the path holds anything of the value."""
 
     def __init__(self, problem: str, path: str = "") -> None:
-        self.problem = problem
-        self.path = path
+        self.problem: str = problem
+        self.path: str = path
         super().__init__(problem)
 
     def under(self, part: str) -> "Misfit":
@@ -40,7 +40,7 @@ class Walk:
     __slots__ = ("_left", "depth")
 
     def __init__(self) -> None:
-        self.depth = 0
+        self.depth: int = 0
         """Containers entered and not left. After a misfit nobody leaves them; who goes on puts it back."""
         self._left = MAX_MEMBERS
 
@@ -72,8 +72,8 @@ class Form(ABC):
     __slots__ = ("kinds", "name")
 
     def __init__(self, name: str, kinds: frozenset[type]) -> None:
-        self.name = name
-        self.kinds = kinds
+        self.name: str = name
+        self.kinds: frozenset[type] = kinds
 
     @abstractmethod
     def holds(self, value: Any) -> bool:

@@ -20,10 +20,10 @@ class Signature:
     __slots__ = ("_indexes", "_required", "_required_first", "named", "named_rest", "positional", "rest")
 
     def __init__(self, parameters: Sequence[inspect.Parameter]) -> None:
-        self.positional = tuple(one.name for one in parameters if one.kind in _POSITIONAL)
-        self.named = frozenset(one.name for one in parameters if one.kind in _NAMED)
-        self.rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), None)
-        self.named_rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
+        self.positional: tuple[str, ...] = tuple(one.name for one in parameters if one.kind in _POSITIONAL)
+        self.named: frozenset[str] = frozenset(one.name for one in parameters if one.kind in _NAMED)
+        self.rest: str | None = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), None)
+        self.named_rest: str | None = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
         self._indexes = {name: index for index, name in enumerate(self.positional)}
         self._required = tuple(
             one.name for one in parameters if one.default is one.empty and one.kind in {*_POSITIONAL, *_NAMED}

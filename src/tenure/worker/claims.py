@@ -60,9 +60,9 @@ class Claims:
         self._resumed = asyncio.Event()
         self._resumed.set()
         self._call: asyncio.Task[Claimed] | None = None
-        self.calls = 0
+        self.calls: int = 0
         """Claims that were answered, or failed as claims may; the watchdog looks whether they go on."""
-        self.ready = False
+        self.ready: bool = False
         """Whether the last claim that was due succeeded."""
 
     async def run(self) -> ExitReason | None:

@@ -11,7 +11,7 @@ from tenure.worker.orders import Orders
 from tenure.worker.reports import Reports
 from tenure.worker.settler import Settler
 
-logger = logging.getLogger("tenure.worker")
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 LAST_SETTLE: Final = 5.0
 """Seconds that the last outcomes have to reach the store."""

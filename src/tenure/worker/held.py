@@ -57,21 +57,21 @@ class Held:
     )
 
     def __init__(self, lease: Lease, now: float) -> None:
-        self.lease = lease
-        self.name = ""
-        self.stage = Stage.AHEAD
-        self.since = now
+        self.lease: Lease = lease
+        self.name: str = ""
+        self.stage: Stage = Stage.AHEAD
+        self.since: float = now
         """When it entered its stage; monotonic."""
-        self.deadline = lease.deadline
+        self.deadline: float = lease.deadline
         """Until when it is ours for certain; each successful renewal moves it."""
         self.renew_until: float | None = None
         """From when on the keeper leaves it alone: a timeout bounds its lease, also when the loop cannot act on it."""
-        self.seconds = 0.0
+        self.seconds: float = 0.0
         """How long its handler ran."""
         self.stop: Stop | None = None
-        self.flag = StopFlag()
+        self.flag: StopFlag = StopFlag()
         """What its handler sees as ``current().cancelled``."""
-        self.abandoned = False
+        self.abandoned: bool = False
         self.work: Work | None = None
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None

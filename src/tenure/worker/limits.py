@@ -17,7 +17,7 @@ class Limits:
         self._once = options.once
         self._stop_when_empty = options.stop_when_empty
         self._max_jobs = 1 if options.once else options.max_jobs
-        self.taken = 0
+        self.taken: int = 0
         """Leases that were claimed."""
 
     def allowed(self, room: int) -> int:

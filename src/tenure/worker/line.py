@@ -28,8 +28,8 @@ class Line:
 
     def __init__(self, size: int, leases: HeldLeases) -> None:
         self.size = size
-        self.running = 0
-        self.finished = 0
+        self.running: int = 0
+        self.finished: int = 0
         """Jobs that have left a slot."""
         self._start: Callable[[Held], bool] = _nobody
         self._leases = leases

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tenure.errors import StoreError
 
-logger = logging.getLogger("tenure.worker")
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0

@@ -26,7 +26,7 @@ from tenure.naming import shown
 from tenure.queue import Ack, Aside, Drop, Fail, Failure, Release, SetAside, Settled, Settlement
 from tenure.worker.held import Held, Stop
 
-logger = logging.getLogger("tenure.worker")
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 _WHY = {
     Stop.TIMEOUT: "its time is over",

@@ -12,7 +12,7 @@ from tenure.worker.options import ExitReason, WorkerOptions
 from tenure.worker.signals import SignalActions, handled
 from tenure.worker.worker import Worker
 
-logger = logging.getLogger("tenure.worker")
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 LAST_SECONDS = 2.0
 """Seconds that tasks which were left behind have to end in."""

@@ -10,7 +10,7 @@ import svcs
 from tenure.definition import JobDefinition
 from tenure.errors import ConfigurationError
 
-logger = logging.getLogger("tenure.worker")
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 
 class Scopes:

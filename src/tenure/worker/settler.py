@@ -44,7 +44,7 @@ class Settler:
         self._stopped = asyncio.Event()
         self._wake: asyncio.Future[None] | None = None
         self._drained: asyncio.Event = asyncio.Event()
-        self.answered = 0
+        self.answered: int = 0
         """Settlements that the store has answered."""
 
     def put(self, held: Held, settlement: Settlement, failure: Failure | None, now: float) -> None:

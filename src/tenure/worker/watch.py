@@ -18,7 +18,7 @@ from tenure.worker.failures import stack_of
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
 from tenure.worker.line import LONGEST_WAIT, Line
 
-logger = logging.getLogger("tenure.worker")
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 TICK: Final = 1.0
 STALLED_TICKS: Final = 120

@@ -38,7 +38,7 @@ from tenure.worker.watch import Heartbeat, Watch, dump_stacks
 T = TypeVar("T")
 DEFAULT_SLEEP: Final = 1.0
 
-logger = logging.getLogger("tenure.worker")
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 
 class Worker:

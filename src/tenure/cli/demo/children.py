@@ -27,7 +27,7 @@ class Children:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
-        self.directory = Path(tempfile.mkdtemp(prefix="tenure-demo-"))
+        self.directory: Path = Path(tempfile.mkdtemp(prefix="tenure-demo-"))
         self._watchdog = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHDOG, "sh", str(self.directory)],
             stdin=subprocess.PIPE,

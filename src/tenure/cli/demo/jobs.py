@@ -30,5 +30,5 @@ def registered(app: Tenure) -> SyncJob[[str, str], None]:
     return app.job(queue=QUEUE, max_attempts=3, backoff=fixed(0.5))(parse)
 
 
-app = Tenure()
+app: Tenure = Tenure()
 registered(app)

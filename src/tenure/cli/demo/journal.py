@@ -52,7 +52,7 @@ class Progress:
         self.results: dict[str, Counts] = {}
         self.failing: set[str] = set()
         """Jobs whose last attempt raised."""
-        self.attempts = 0
+        self.attempts: int = 0
         self.redelivered: set[str] = set()
         """Jobs that ran again after a worker died with them."""
         self._running: dict[int, set[str]] = {}

@@ -24,9 +24,9 @@ class Stage:
     def __init__(self, children: Children, url: str) -> None:
         self.url = url
         self.namespace = "demo"
-        self.journal = children.directory / "journal"
+        self.journal: Path = children.directory / "journal"
         self.journal.touch()
-        self.log = children.directory / "workers.log"
+        self.log: Path = children.directory / "workers.log"
         self._children = children
 
     def start_worker(self) -> subprocess.Popen[bytes]:

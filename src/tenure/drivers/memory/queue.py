@@ -27,7 +27,7 @@ from tenure.queue import (
 )
 from tenure.waiting import Waiters
 
-log = logging.getLogger("tenure.drivers.memory")
+log: logging.Logger = logging.getLogger("tenure.drivers.memory")
 
 LONGEST_SLEEP = 1.0
 """Seconds after which a waiting claim looks again in any case: what a lost wake-up costs at most."""
@@ -37,9 +37,9 @@ class Store:
     """All ledgers of one process, behind one lock."""
 
     def __init__(self, clock: Clock) -> None:
-        self.pid = os.getpid()
-        self.waiters = Waiters()
-        self.lock = threading.Lock()
+        self.pid: int = os.getpid()
+        self.waiters: Waiters = Waiters()
+        self.lock: threading.Lock = threading.Lock()
         self.ledgers: dict[str, Ledger] = {}
         self._clock = clock
 

@@ -47,7 +47,7 @@ class EmbeddedServer:
     """
 
     def __init__(self, directory: str | Path, *, binary: str | None = None, process_group: int | None = None) -> None:
-        self.directory = Path(directory)
+        self.directory: Path = Path(directory)
         self._binary = binary
         self._process_group = process_group
         self._process: subprocess.Popen[bytes] | None = None

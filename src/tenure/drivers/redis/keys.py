@@ -43,7 +43,7 @@ class Keyspace:
     """The keys of one namespace. Refuses, with ``InvalidOption``, names that could reach another one's."""
 
     def __init__(self, namespace: str, prefix: str = "") -> None:
-        self.namespace = naming.check_namespace(namespace)
+        self.namespace: str = naming.check_namespace(namespace)
         if not _PREFIX.fullmatch(prefix):
             raise InvalidOption(
                 f"prefix {naming.shown(prefix)} is not a key prefix: at most 128 of letters, digits, '.', '_', ':', '-'"

@@ -42,10 +42,10 @@ class Lane:
     __slots__ = ("client", "number", "used")
 
     def __init__(self) -> None:
-        self.client = naming.new_token()
-        self.number = 1
+        self.client: str = naming.new_token()
+        self.number: int = 1
         """The number that its next call takes."""
-        self.used = 0.0
+        self.used: float = 0.0
 
     def recorded(self) -> None:
         """The store has recorded a call under the number."""

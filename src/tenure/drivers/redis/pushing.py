@@ -18,11 +18,11 @@ class Part:
     __slots__ = ("arguments", "places", "queue", "size")
 
     def __init__(self, queue: str) -> None:
-        self.queue = queue
+        self.queue: str = queue
         self.places: list[int] = []
         """Where each job stands in the bulk."""
         self.arguments: list[bytes | str] = []
-        self.size = 0
+        self.size: int = 0
 
     def __len__(self) -> int:
         return len(self.places)

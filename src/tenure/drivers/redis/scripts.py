@@ -22,10 +22,10 @@ class Script:
         if keys is None:
             raise ValueError(f"{name}.lua names no keys")
         self.name = name
-        self.source = source.encode()
-        self.keys = tuple(keys[1].split())
-        self.digest = hashlib.sha1(self.source, usedforsecurity=False).hexdigest().encode()
-        self.key_count = str(len(self.keys)).encode()
+        self.source: bytes = source.encode()
+        self.keys: tuple[str, ...] = tuple(keys[1].split())
+        self.digest: bytes = hashlib.sha1(self.source, usedforsecurity=False).hexdigest().encode()
+        self.key_count: bytes = str(len(self.keys)).encode()
 
 
 class Scripts:

@@ -39,7 +39,7 @@ class Session:
     def __init__(self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience) -> None:
         self.keyspace = keyspace
         self.patience = patience
-        self.links = LinkPool(endpoint)
+        self.links: LinkPool = LinkPool(endpoint)
         self._scripts = scripts
         self._lanes = Lanes()
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -41,7 +41,7 @@ def every_kind(lease: Lease) -> dict[str, Settlement]:
 
 
 KINDS = ["ack", "release", "later", "free", "crashed", "fail", "drop", "aside"]
-LEFT = {
+LEFT: dict[str, dict[str, int]] = {
     "ack": {},
     "release": {"ready": 1},
     "later": {"delayed": 1},

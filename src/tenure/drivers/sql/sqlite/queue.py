@@ -50,9 +50,9 @@ class Local:
     """What belongs to one process: its thread, and its waiting claims."""
 
     def __init__(self, sessions: Sessions) -> None:
-        self.pid = os.getpid()
-        self.waiters = Waiters()
-        self.engine = Engine(sessions.new(self.waiters), self.waiters)
+        self.pid: int = os.getpid()
+        self.waiters: Waiters = Waiters()
+        self.engine: Engine = Engine(sessions.new(self.waiters), self.waiters)
 
 
 class SqliteQueue:

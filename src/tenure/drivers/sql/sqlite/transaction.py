@@ -60,7 +60,7 @@ class Transaction:
         self._connection = connection
         self._namespace = namespace
         self._queues: dict[str, QueueRow | None] = {}
-        self.now = int(clock.time() * SECOND)
+        self.now: int = int(clock.time() * SECOND)
         self.woken: set[str] = set()
 
     def all(self, statement: str, values: Values = ()) -> list[Any]:
