@@ -73,9 +73,10 @@ class Tenure:
         self._defaults = defaults(options)
         runner = InlineRunner(self.registry, lambda: self.services, self.middleware)
         self._connections = Connections(lambda: self.settings, runner)
-        self._operations = Operations(self._connections)
+        self.operate: Operations = Operations(self._connections)
+        """What operators read and change: jobs, failed ones, unreadable records, pauses, restarts."""
         self._dispatcher = Dispatcher(
-            self.registry, self._connections, self.events, self._operations, clock or SystemClock()
+            self.registry, self._connections, self.events, self.operate, clock or SystemClock()
         )
 
     @functools.cached_property
@@ -198,7 +199,7 @@ class Tenure:
 
     def handle(self, job_id: str, *, queue: str, connection: str = DEFAULT) -> JobHandle[Any]:
         """Return the handle of a job that was pushed elsewhere."""
-        return JobHandle(self._operations, check_job_id(job_id), queue=check_queue(queue), connection=connection)
+        return JobHandle(self.operate, check_job_id(job_id), queue=check_queue(queue), connection=connection)
 
     def _call(self, job: Any, options: Mapping[str, Any]) -> Call[Any]:
         call = job if isinstance(job, Call) else self.bind(job)
@@ -210,41 +211,41 @@ class Tenure:
         UNSET.with_(options)  # a wrong option is refused even when there is no call
         return (self._call(call, options) for call in calls)
 
-    # ------------------------------------------------------------------------------------------- looking and operating
+    # ---------------------------------------------------- looking and operating: the daily part; `operate` has the rest
 
     async def queues(self, *, connection: str = DEFAULT) -> list[str]:
         """Return the names of the queues that were ever pushed to, sorted."""
-        return await self._operations.queues(connection=connection)
+        return await self.operate.queues(connection=connection)
 
     async def counts(self, queue: str, *, connection: str = DEFAULT) -> Counts:
         """Count a queue's jobs by state."""
-        return await self._operations.counts(queue, connection=connection)
+        return await self.operate.counts(queue, connection=connection)
 
     async def states(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[JobState]:
         """Tell where jobs of a queue are, in order."""
-        return await self._operations.states(queue, ids, connection=connection)
+        return await self.operate.states(queue, ids, connection=connection)
 
     async def cancel(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[Cancelled]:
         """Remove what waits, request it of what runs, and answer for each in order."""
-        return await self._operations.cancel(queue, ids, connection=connection)
+        return await self.operate.cancel(queue, ids, connection=connection)
 
     async def clear(self, queue: str, *, connection: str = DEFAULT) -> int:
         """Remove all ready and delayed jobs of a queue, and return their exact number."""
-        return await self._operations.clear(queue, connection=connection)
+        return await self.operate.clear(queue, connection=connection)
 
     async def failed(
         self, queue: str, *, limit: int = 100, offset: int = 0, connection: str = DEFAULT
     ) -> list[FailedRecord]:
         """Return failed jobs of a queue, oldest first."""
-        return await self._operations.failed(queue, limit=limit, offset=offset, connection=connection)
+        return await self.operate.failed(queue, limit=limit, offset=offset, connection=connection)
 
     async def retry(self, queue: str, ids: Sequence[str] | None = None, *, connection: str = DEFAULT) -> list[Retried]:
         """Make failed jobs ready again, their counters at zero; all that have failed so far if ``ids`` is None."""
-        return await self._operations.retry(queue, ids, connection=connection)
+        return await self.operate.retry(queue, ids, connection=connection)
 
     async def forget(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[bool]:
         """Remove failed jobs for good; False for one that is not there."""
-        return await self._operations.forget(queue, ids, connection=connection)
+        return await self.operate.forget(queue, ids, connection=connection)
 
     async def aclose(self) -> None:
         """Close what was opened; idempotent, and safe before first use."""

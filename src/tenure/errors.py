@@ -16,7 +16,8 @@
     ├── StoreError                  the store could not be used
     │   ├── ConnectionFailed        no connection; nothing was sent
     │   ├── StoreRefused            the store answered with a refusal (out of memory, read only, …); nothing was written
-    │   └── OutcomeUnknown          sent, and no answer came; it may or may not have happened
+    │   ├── OutcomeUnknown          sent, and no answer came; it may or may not have happened
+    │   └── DurabilityNotReached    stored on the server, and not confirmed on its disk or its replicas in time
     ├── StaleLease                  the lease was settled, reclaimed or cancelled; nothing was written
     ├── Undecodable                 a stored record cannot be turned into a call
     │   └── NewerEnvelope           written by a newer version of tenure; a newer worker can read it
@@ -107,11 +108,30 @@ class StoreRefused(StoreError):
 
     def __init__(self, code: str, problem: str) -> None:
         self.code = code
+        self.problem = problem
         super().__init__(f"the store refused the call ({code}): {problem}; nothing was written")
 
 
 class OutcomeUnknown(StoreError):
     """The call was sent and no answer came: it may or may not have happened."""
+
+
+class DurabilityNotReached(StoreError):
+    """Jobs are stored on the server, and were not confirmed on its disk or its replicas in time.
+
+    They will run, unless the server fails before it has caught up. ``ids`` names them: pushing the same calls with
+    these ids again asks for the confirmation again, and makes no second job.
+    """
+
+    def __init__(self, durability: int, problem: str, ids: Sequence[str] = ()) -> None:
+        self.durability = durability
+        self.problem = problem
+        self.ids = tuple(ids)
+        where = "on its disk" if durability == 2 else "on its replicas"
+        super().__init__(
+            f"stored on the server, but not confirmed {where} (durability {durability}): {problem}; pushing again with "
+            "the same id asks again and makes no second job"
+        )
 
 
 class StaleLease(TenureError):

@@ -6,6 +6,7 @@ what an operator exports on purpose.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Protocol
 
 import msgspec
@@ -108,4 +109,39 @@ class Control(Protocol):
 
     async def restart_marker(self) -> str | None:
         """Return the marker, or None when there was never one."""
+        ...
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    SERIOUS = "serious"
+    """Jobs are lost, refused or stuck, now or at the next fault."""
+    WARNING = "warning"
+    """Something is likely to go wrong one day, or goes slower than it could."""
+    NOTE = "note"
+    """Worth knowing; also what could not be looked into."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at a store found. No text of it holds a payload or a credential."""
+
+    severity: Severity
+    check: str
+    """The name of the check, one word."""
+    found: str
+    risk: str
+    """What it may cost."""
+    remedy: str
+    """How to mend it."""
+
+
+class Diagnosis(Protocol):
+    """Looks for what is wrong with a store, or will be."""
+
+    async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:
+        """Return what was found, for pushes of that durability class; changes nothing.
+
+        Raises ``ConnectionFailed`` and ``OutcomeUnknown`` when the store does not answer; what it refuses is found.
+        """
         ...

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+import redis
+
 from tenure.drivers.redis import RedisQueue
 from tenure.queue import Lease, Push
+from tests.support.processes import eventually_async
 
 Q = "q"
 
@@ -23,6 +26,15 @@ async def claim(queue: RedisQueue, limit: int = 1, *, lease: float = 60, wait: f
 async def claim_one(queue: RedisQueue, *, lease: float = 60, wait: float = 0) -> Lease:
     (only,) = await claim(queue, lease=lease, wait=wait)
     return only
+
+
+async def waiting(client: redis.Redis, number: int = 1) -> None:
+    """Return when so many claims wait in the server."""
+
+    async def there() -> bool:
+        return sum(one["cmd"] == "blpop" for one in client.client_list()) >= number
+
+    await eventually_async(there, what=f"{number} claims wait", every=0.002)
 
 
 def ids(leases: Sequence[Lease]) -> list[str]:

@@ -17,7 +17,7 @@ from tenure.drivers.redis.waiting import Waiter
 from tenure.errors import ConnectionFailed, InvalidOption, StoreRefused
 from tenure.queue import Ack, Claimed, Push, Release, Renewal, Settled, Settlement
 from tests.redis.scripted import Scripted
-from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
+from tests.redis.steps import Q, claim, claim_one, ids, job, jobs, waiting
 from tests.support.processes import eventually_async
 from tests.support.proxy import Proxy
 from tests.support.servers import Server
@@ -43,7 +43,7 @@ async def test_a_claim_cancelled_while_it_is_under_way_gives_back_what_it_brings
         await eventually_async(leased, every=0.001)
         for _ in range(cancellations):
             claiming.cancel()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0)
         with pytest.raises(asyncio.CancelledError):
             await claiming
         # It is back before the cancelled caller goes on, and it costs no attempt.
@@ -52,15 +52,21 @@ async def test_a_claim_cancelled_while_it_is_under_way_gives_back_what_it_brings
         await far.aclose()
 
 
-async def test_a_cancelled_claim_whose_server_is_gone_is_cancelled_all_the_same(server: Server, namespace: str) -> None:
+async def test_a_cancelled_claim_whose_server_is_gone_is_cancelled_all_the_same(
+    server: Server, queue: RedisQueue, namespace: str
+) -> None:
     with Proxy(server.socket) as proxy:
         far = RedisQueue.from_url(proxy.url, namespace=namespace, patience=Patience(answer=0.5, repeats=0.5))
         await far.push(jobs(2))
         proxy.delay(0.1)
         claiming = asyncio.create_task(claim(far, 2))
-        await asyncio.sleep(0.05)
+
+        async def leased() -> bool:
+            return (await queue.counts(Q)).leased == 2
+
+        await eventually_async(leased, every=0.001)
         claiming.cancel()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
         proxy.refuse()
         proxy.cut_next_reply(b"free")
         with pytest.raises(asyncio.CancelledError):
@@ -240,7 +246,7 @@ async def test_a_delay_of_ten_thousand_years_is_kept(queue: RedisQueue) -> None:
     assert claimed.next_due > 9e10
 
 
-def test_closing_in_one_loop_closes_the_others_too(server: Server, namespace: str) -> None:
+def test_closing_in_one_loop_closes_the_others_too(server: Server, client: redis.Redis, namespace: str) -> None:
     queue = RedisQueue.from_url(server.url, namespace=namespace)
     used, closed = threading.Event(), threading.Event()
     told: list[str] = []
@@ -248,10 +254,10 @@ def test_closing_in_one_loop_closes_the_others_too(server: Server, namespace: st
     async def other() -> None:
         await queue.counts(Q)
         used.set()
-        waiting = asyncio.create_task(claim(queue, wait=30))
+        claiming = asyncio.create_task(claim(queue, wait=30))
         await asyncio.to_thread(closed.wait, 10)
         try:
-            await waiting
+            await claiming
         except ConnectionFailed as error:
             told.append(str(error))
 
@@ -262,7 +268,7 @@ def test_closing_in_one_loop_closes_the_others_too(server: Server, namespace: st
     thread = threading.Thread(target=asyncio.run, args=(other(),))
     thread.start()
     used.wait(10)
-    time.sleep(0.1)
+    asyncio.run(waiting(client))
     asyncio.run(one())
     closed.set()
     thread.join(10)
@@ -292,7 +298,6 @@ async def test_a_marker_that_came_too_late_for_its_reader_is_not_forgotten(
         # The server has not looked yet whether that reader is over time, and may still hand it the marker.
         client.rpush(wake, "1")
         before = time.perf_counter()
-        await asyncio.sleep(0.01)
         await waiter.wait([Q], 5)
         assert time.perf_counter() - before < 1
         assert client.llen(wake) == 0

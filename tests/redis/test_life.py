@@ -15,7 +15,7 @@ from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.connection import MOST_IDLE, Endpoint
 from tenure.errors import ConfigurationError, ConnectionFailed, InvalidOption, NotSupported
 from tenure.queue import Ack, Claimed, FailedJobs, Inspector, Lease, Queue, feature
-from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
+from tests.redis.steps import Q, claim, claim_one, ids, job, jobs, waiting
 from tests.support.processes import eventually_async
 from tests.support.proxy import Proxy
 from tests.support.servers import Server
@@ -63,10 +63,10 @@ async def test_a_closed_queue_sends_nothing(queue: RedisQueue) -> None:
 
 
 async def test_closing_ends_a_waiting_claim_and_takes_nothing_with_it(
-    queue: RedisQueue, server: Server, namespace: str
+    queue: RedisQueue, server: Server, client: redis.Redis, namespace: str
 ) -> None:
     claiming = asyncio.create_task(claim(queue, wait=20))
-    await asyncio.sleep(0.1)
+    await waiting(client)
     await queue.aclose()
     with pytest.raises(ConnectionFailed):
         await claiming
@@ -146,11 +146,13 @@ async def test_a_prefix_stands_before_every_key(server: Server, client: redis.Re
     assert all(key.startswith(f"app-{namespace}:".encode()) for key in keys)
 
 
-async def test_calls_do_not_wait_for_each_other_on_one_connection(server: Server, namespace: str) -> None:
+async def test_calls_do_not_wait_for_each_other_on_one_connection(
+    server: Server, client: redis.Redis, namespace: str
+) -> None:
     with Proxy(server.socket) as proxy:
         queue = RedisQueue.from_url(proxy.url, namespace=namespace)
         claiming = asyncio.create_task(claim(queue, wait=10))
-        await asyncio.sleep(0.1)
+        await waiting(client)
         before = asyncio.get_running_loop().time()
         await queue.counts(Q)
         assert asyncio.get_running_loop().time() - before < 0.5

@@ -168,7 +168,7 @@ async def test_a_long_script_makes_it_busy_for_a_while(own_server: Server, names
                 await queue.counts(Q)
             except StoreError as error:
                 codes.append(getattr(error, "code", error))
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         hog.join()
     assert "BUSY" in codes
     assert ids(await claim(queue)) == ["a"]
@@ -197,10 +197,8 @@ async def test_a_paused_server_is_waited_for(own_server: Server, namespace: str)
     queue = RedisQueue.from_url(own_server.url, namespace=namespace, patience=Patience(answer=0.2, repeats=5))
     await queue.push([job("first")])
     own_server.pause()
-    pushing = asyncio.create_task(queue.push([job("a")]))
-    await asyncio.sleep(0.7)
-    own_server.cont()
-    assert (await pushing)[0].outcome == "stored"
+    asyncio.get_running_loop().call_later(0.7, own_server.cont)
+    assert (await queue.push([job("a")]))[0].outcome == "stored"
     assert (await queue.counts(Q)).ready == 2
     await queue.aclose()
 

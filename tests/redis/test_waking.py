@@ -9,28 +9,19 @@ import redis
 from tenure.drivers.redis import RedisQueue
 from tenure.queue import Ack, Release
 from tests.redis.scripted import Scripted
-from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
+from tests.redis.steps import Q, claim, claim_one, ids, job, jobs, waiting
 from tests.support.processes import eventually_async
 from tests.support.servers import Server
-
-
-async def waiting(raw: Scripted, number: int = 1) -> None:
-    """Return when so many claims of this queue wait in the server."""
-
-    async def there() -> bool:
-        return sum(one["cmd"] == "blpop" for one in raw.client.client_list()) >= number
-
-    await eventually_async(there, what=f"{number} claims wait", every=0.002)
 
 
 async def test_a_push_to_an_idle_queue_wakes_a_waiting_claim_at_once(
     queue: RedisQueue, client: redis.Redis, namespace: str
 ) -> None:
-    raw = Scripted(client, namespace)
+    Scripted(client, namespace)
     delays = []
     for number in range(20):
         claiming = asyncio.create_task(claim_one(queue, wait=5))
-        await waiting(raw)
+        await waiting(client)
         before = time.perf_counter()
         await queue.push([job(f"j{number}")])
         lease = await claiming
@@ -49,9 +40,9 @@ async def test_the_marker_is_one_however_many_jobs_come(queue: RedisQueue, clien
 async def test_each_claim_that_leaves_ready_jobs_wakes_the_next_one(
     queue: RedisQueue, client: redis.Redis, namespace: str
 ) -> None:
-    raw = Scripted(client, namespace)
+    Scripted(client, namespace)
     claims = [asyncio.create_task(claim(queue, wait=5)) for _ in range(6)]
-    await waiting(raw, 6)
+    await waiting(client, 6)
     before = time.perf_counter()
     await queue.push(jobs(6))
     assert sorted([lease.id for leases in await asyncio.gather(*claims) for lease in leases]) == [
@@ -64,7 +55,7 @@ async def test_each_claim_that_leaves_ready_jobs_wakes_the_next_one(
 async def test_a_lost_marker_costs_at_most_a_second(queue: RedisQueue, client: redis.Redis, namespace: str) -> None:
     raw = Scripted(client, namespace)
     claiming = asyncio.create_task(claim_one(queue, wait=5))
-    await waiting(raw)
+    await waiting(client)
     before = time.perf_counter()
     # Straight into the store: nobody is woken.
     client.set(raw.key("wake"), "x")
@@ -77,10 +68,12 @@ async def test_a_lost_marker_costs_at_most_a_second(queue: RedisQueue, client: r
 
 
 @pytest.mark.parametrize("delay", [0.12, 0.35, 1.4])
-async def test_a_delayed_job_starts_within_50_ms_of_its_time_and_never_early(queue: RedisQueue, delay: float) -> None:
+async def test_a_delayed_job_starts_within_50_ms_of_its_time_and_never_early(
+    queue: RedisQueue, client: redis.Redis, delay: float
+) -> None:
     await queue.push([job("late", delay=30)])
     claiming = asyncio.create_task(claim_one(queue, wait=5))
-    await asyncio.sleep(0.05)
+    await waiting(client)
     before = time.time()
     await queue.push([job("a", delay=delay)])
     sent = time.time()
@@ -91,11 +84,11 @@ async def test_a_delayed_job_starts_within_50_ms_of_its_time_and_never_early(que
     assert now <= sent + delay + 0.05
 
 
-async def test_a_release_and_a_lapse_wake_too(queue: RedisQueue) -> None:
+async def test_a_release_and_a_lapse_wake_too(queue: RedisQueue, client: redis.Redis) -> None:
     await queue.push([job("a")])
     lease = await claim_one(queue)
     claiming = asyncio.create_task(claim_one(queue, wait=5, lease=0.2))
-    await asyncio.sleep(0.1)
+    await waiting(client)
     before = time.perf_counter()
     await queue.settle([Release(lease)])
     assert (await claiming).attempt == 2
@@ -105,9 +98,11 @@ async def test_a_release_and_a_lapse_wake_too(queue: RedisQueue) -> None:
     assert 0.19 <= time.perf_counter() - before < 0.5
 
 
-async def test_several_queues_are_waited_for_together_and_claimed_in_their_order(queue: RedisQueue) -> None:
+async def test_several_queues_are_waited_for_together_and_claimed_in_their_order(
+    queue: RedisQueue, client: redis.Redis
+) -> None:
     claiming = asyncio.create_task(queue.claim(["high", Q, "low"], limit=2, lease=60, wait=5))
-    await asyncio.sleep(0.1)
+    await waiting(client)
     await queue.push([job("l", queue="low")])
     assert ids((await claiming).leases) == ["l"]
     await queue.push([job("l2", queue="low"), job("q"), job("h", queue="high")])
@@ -131,8 +126,12 @@ async def test_without_permission_to_block_it_is_polled(
     Scripted(client, namespace).command("ACL", "SETUSER", user, "on", ">secret", "~*", "+@all", "-blpop")
     poor = RedisQueue.from_url(f"unix://{user}:secret@{server.socket}", namespace=namespace)
     claiming = asyncio.create_task(claim_one(poor, wait=5))
-    await asyncio.sleep(0.1)
+    await eventually_async(lambda: refused(client), what="it was refused to block")
     await queue.push([job("a")])
     assert (await claiming).id == "a"
     await poor.aclose()
     Scripted(client, namespace).command("ACL", "DELUSER", user)
+
+
+async def refused(client: redis.Redis) -> bool:
+    return bool(client.info("commandstats").get("cmdstat_blpop", {}).get("rejected_calls"))

@@ -109,8 +109,8 @@ def main() -> None:
     url, namespace, *rest = sys.argv[1:]
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(message)s")
     options = json.loads(rest[0]) if rest else {}
-    reason = run_worker(build(url, namespace), WorkerOptions(queues=("default",), **options))
-    sys.stdout.write(f"exit reason: {reason.value}\n")
+    ended = run_worker(build(url, namespace), WorkerOptions(queues=("default",), **options))
+    sys.stdout.write(f"exit reason: {ended.reason.value}{', forced' if ended.forced else ''}\n")
 
 
 if __name__ == "__main__":

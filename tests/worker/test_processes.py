@@ -118,7 +118,7 @@ def test_a_second_signal_gives_back_at_once(bench: Bench) -> None:
         child.wait_for_output("draining")
         began = time.monotonic()
         child.signal(signal.SIGTERM)
-        ended_with(child, "shutdown")
+        ended_with(child, "shutdown, forced")
         assert time.monotonic() - began < 3
     bench.counts(ready=1, leased=0)
 

@@ -10,7 +10,8 @@ import msgspec
 from tenure import envelope
 from tenure.cli import failures, output
 from tenure.cli.errors import CommandFailed, ExitCode
-from tenure.cli.options import job_ids, json_option, queues, setting, spoken, store_options
+from tenure.cli.finding import FAILED, find
+from tenure.cli.options import job_ids, json_option, queues, refuse_misplaced, setting, spoken, store_options
 from tenure.cli.output import inert_lines, note, say, table
 from tenure.cli.store import Store, Where, operate
 from tenure.errors import Undecodable
@@ -29,6 +30,7 @@ def failed(ctx: click.Context, /, names: tuple[str, ...] | None, limit: int, *, 
     What those are, `tenure failed show ID --reveal` tells.
     """
     if ctx.invoked_subcommand is not None:
+        refuse_misplaced(ctx)
         return
     records = operate(Where(**where), lambda store: _list(store, names, limit))
     rows = [failures.summary(record) for record in records[:limit]]
@@ -40,7 +42,9 @@ def failed(ctx: click.Context, /, names: tuple[str, ...] | None, limit: int, *, 
 async def _list(store: Store, names: Sequence[str] | None, limit: int) -> Sequence[FailedRecord]:
     """Return the oldest of all queues together, one more than asked for when there are more."""
     records = [
-        record for name in await store.queues(names) for record in await store.failures.failed(name, limit=limit + 1)
+        record
+        for name in await store.queues(names)
+        for record in await store.operations.failed(name, limit=limit + 1, **store.on)
     ]
     return sorted(records, key=lambda record: record.failed_at)[: limit + 1]
 
@@ -64,7 +68,7 @@ def show(job_id: str, names: tuple[str, ...] | None, *, reveal: bool, yes: bool,
     """Show one failed job."""
     if reveal and not yes:
         _confirm()
-    record = operate(Where(**where), lambda store: failures.find(store, names, job_id))
+    record = operate(Where(**where), lambda store: _find(store, names, job_id))
     shown = _details(record) | (_revealed(record) if reveal else {})
     if as_json:
         say(output.as_json(shown))
@@ -76,6 +80,14 @@ def show(job_id: str, names: tuple[str, ...] | None, *, reveal: bool, yes: bool,
         say(f"{field.replace('_', ' '):{width}}{lines[0]}")
         for line in lines[1:]:
             say(f"{'':{width}}{line}")
+
+
+async def _find(store: Store, names: Sequence[str] | None, job_id: str) -> FailedRecord:
+    [name] = await find(store, names, [job_id], FAILED, "failed job")
+    record = await store.operations.failed_record(name, job_id, **store.on)
+    if record is None:
+        raise CommandFailed(f"there is no failed job {job_id} any more")
+    return record
 
 
 def _confirm() -> None:

@@ -5,28 +5,29 @@ from typing import Any
 
 import click
 
-from tenure.cli import failures
 from tenure.cli.errors import CommandFailed
-from tenure.cli.options import job_ids, queues, store_options
+from tenure.cli.finding import FAILED, find
+from tenure.cli.options import chosen_queues, job_ids, store_options
 from tenure.cli.output import say
 from tenure.cli.store import Store, Where, operate
 
 
 @click.command()
 @click.argument("ids", metavar="ID...", nargs=-1, required=True, callback=job_ids)
-@queues("-q", "--queue", "names", help="Only these queues.  [default: all]")
+@chosen_queues
 @store_options
 def forget(ids: tuple[str, ...], names: tuple[str, ...] | None, **where: Any) -> None:
     """Remove failed jobs for good."""
-    operate(Where(**where), lambda store: _forget(store, names, ids))
-
-
-async def _forget(store: Store, names: Sequence[str] | None, ids: Sequence[str]) -> None:
-    # All are found before the first is removed: a mistyped id changes nothing.
-    records = [await failures.find(store, names, job_id) for job_id in ids]
-    answers = await store.failures.forget(records)
-    for record, forgotten in zip(records, answers, strict=True):
-        if forgotten:
-            say(f"forgot {record.id}")
-    if missing := [record.id for record, forgotten in zip(records, answers, strict=True) if not forgotten]:
+    forgotten = operate(Where(**where), lambda store: _forget(store, names, ids))
+    for job_id in forgotten:
+        say(f"forgot {job_id}")
+    if missing := [job_id for job_id in ids if job_id not in forgotten]:
         raise CommandFailed(f"no longer among the failed jobs: {', '.join(missing)}")
+
+
+async def _forget(store: Store, names: Sequence[str] | None, ids: Sequence[str]) -> Sequence[str]:
+    forgotten: set[str] = set()
+    for name, there in (await find(store, names, ids, FAILED, "failed job")).items():
+        answers = await store.operations.forget(name, there, **store.on)
+        forgotten.update(job_id for job_id, done in zip(there, answers, strict=True) if done)
+    return [job_id for job_id in ids if job_id in forgotten]

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from tenure.errors import InvalidOption
-from tenure.naming import check_job_id, check_namespace, check_queue
+from tenure.naming import check_job_id, check_job_name, check_namespace, check_queue
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -27,37 +28,73 @@ def _variable(declarations: tuple[str, ...]) -> str:
 
 
 def spoken(*declarations: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option that only the command line sets: it confirms something, or it is about one job."""
+    """Declare an option that only the command line sets: it confirms something, or chooses what is changed."""
     return click.option(*declarations, **attributes)
 
 
 def seconds(*declarations: str, least: float = 0.0, above: bool = False, **attributes: Any) -> Callable[[F], F]:
     """Declare a setting in finite seconds of at least ``least``, or above it."""
+    check = finite("seconds", least=least, above=above)
+    return setting(*declarations, type=float, callback=check, metavar="SECONDS", **attributes)
+
+
+def finite(unit: str, *, least: float = 0.0, above: bool = False) -> Check:
+    """Return the check of a finite number of at least ``least``, or above it."""
 
     def check(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
         # Not a range of click's: NaN is neither below nor above anything.
         if value is None or (math.isfinite(value) and (value > least or (value == least and not above))):
             return value
         relation = "more than" if above else "at least"
-        raise click.BadParameter(f"{value} is not a finite number of {relation} {least:g} seconds")
+        raise click.BadParameter(f"{value} is not a finite number of {relation} {least:g} {unit}")
 
-    return setting(*declarations, type=float, callback=check, metavar="SECONDS", **attributes)
+    return check
 
 
 def queues(*declarations: str, **attributes: Any) -> Callable[[F], F]:
     """Declare a setting of queue names separated by commas; the order counts, a repetition does not."""
+    return setting(*declarations, callback=_queues, metavar="NAME[,NAME]", **attributes)
 
-    def check(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-        if value is None:
-            return None
-        return _refusing(lambda: tuple(dict.fromkeys(check_queue(name.strip()) for name in value.split(","))))
 
-    return setting(*declarations, callback=check, metavar="NAME[,NAME]", **attributes)
+def chosen_queues(command: F) -> F:
+    """Add ``--queue`` to a command that changes something: which queues, only the command line says."""
+    option = spoken(
+        "-q", "--queue", "names", callback=_queues, metavar="NAME[,NAME]", help="Only these queues.  [default: all]"
+    )
+    return option(command)
+
+
+def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    return _refusing(lambda: tuple(dict.fromkeys(check_queue(name.strip()) for name in value.split(","))))
+
+
+def queue_names(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Check an argument of queue names; repeated ones are named once."""
+    return _refusing(lambda: tuple(dict.fromkeys(map(check_queue, value))))
+
+
+def queue_name(_: click.Context, __: click.Parameter, value: str) -> str:
+    """Check the name of one queue."""
+    return _refusing(lambda: check_queue(value))
+
+
+def job_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Check the name of a job, if there is one."""
+    return None if value is None else _refusing(lambda: check_job_name(value))
 
 
 def job_ids(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """Check an argument of job ids; repeated ones are named once."""
     return _refusing(lambda: tuple(dict.fromkeys(map(check_job_id, value))))
+
+
+def refuse_misplaced(ctx: click.Context) -> None:
+    """Refuse options that stand before a subcommand, which would not see them."""
+    for parameter in ctx.command.params:
+        if parameter.name and ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"Put {parameter.opts[-1]} behind {ctx.invoked_subcommand}")
 
 
 def _refusing(check: Callable[[], T]) -> T:

@@ -92,6 +92,13 @@ def say(line: str) -> None:
     _write(sys.stdout, line)
 
 
+def hand_over(content: bytes) -> None:
+    """Write bytes to standard output as they are; the caller has made sure that no terminal reads them."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
 def note(line: str) -> None:
     """Print what is not data."""
     _write(sys.stderr, line)

@@ -1,7 +1,7 @@
 """The worker: claims jobs, runs them, settles them."""
 
-from tenure.worker.options import ExitReason, WorkerOptions
+from tenure.worker.options import Ended, ExitReason, WorkerOptions
 from tenure.worker.run import run_worker
 from tenure.worker.worker import Worker
 
-__all__ = ["ExitReason", "Worker", "WorkerOptions", "run_worker"]
+__all__ = ["Ended", "ExitReason", "Worker", "WorkerOptions", "run_worker"]

@@ -6,8 +6,8 @@ brings after that is given back free of charge.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,8 +16,11 @@ from tenure.queue import Aside, Claimed, Lease, Queue
 from tenure.worker.held import Held, HeldLeases
 from tenure.worker.limits import Limits
 from tenure.worker.line import Line
+from tenure.worker.marker import RestartMarker
 from tenure.worker.options import ExitReason
 from tenure.worker.outage import Outage, pause
+
+T = TypeVar("T")
 
 MOST: Final = 500
 """Jobs that one claim asks for, at most."""
@@ -43,6 +46,7 @@ class Claims:
         line: Line,
         leases: HeldLeases,
         limits: Limits,
+        marker: RestartMarker,
         give_back: Callable[[Held], None],
         batch: Callable[[], None],
         unreadable: Callable[[Sequence[Aside]], None],
@@ -52,6 +56,7 @@ class Claims:
         self._line = line
         self._leases = leases
         self._limits = limits
+        self._marker = marker
         self._give_back = give_back
         self._batch = batch
         self._unreadable = unreadable
@@ -59,21 +64,27 @@ class Claims:
         self._stopped = asyncio.Event()
         self._resumed = asyncio.Event()
         self._resumed.set()
-        self._call: asyncio.Task[Claimed] | None = None
+        self._call: asyncio.Task[Any] | None = None
         self.calls: int = 0
         """Claims that were answered, or failed as claims may; the watchdog looks whether they go on."""
         self.ready: bool = False
         """Whether the last claim that was due succeeded."""
 
     async def run(self) -> ExitReason | None:
-        """Claim until a limit is reached, and return its exit reason; None when stopped."""
+        """Claim until a limit is reached or a restart is asked for, and return that reason; None when stopped."""
         while not self._stopped.is_set():
             if not self._resumed.is_set():
                 await self._resumed.wait()
                 continue
             room = min(self._limits.allowed(await self._line.wait_for_room()), MOST)
-            if room <= 0 or self._stopped.is_set() or not self._resumed.is_set():
+            if room <= 0 or self._held_back:
                 continue
+            # Not while claims fail: that the store is away is known, and the next claim tells when it is back.
+            if self._marker.due and not self._outage.going_on:
+                if await self._made(self._marker.changed()):
+                    return ExitReason.RESTART
+                if self._held_back:
+                    continue
             # Asked before the claim is sent: a job that still ran then may have pushed another since.
             idle = len(self._leases) == 0
             claimed = await self._claim(room, idle=idle)
@@ -107,32 +118,43 @@ class Claims:
         idle = not self._resumed.is_set() or self._stopped.is_set()
         return idle or not self._line.due or self._outage.going_on
 
-    async def _claim(self, room: int, *, idle: bool) -> Claimed | None:
-        terms = self._terms
-        self._call = asyncio.get_running_loop().create_task(
-            self._queue.claim(
-                terms.queues,
-                limit=room,
-                lease=terms.lease,
-                wait=self._limits.wait(terms.wait, idle=idle),
-                crash_limit=terms.crash_limit,
-                suspects=not self._leases.suspect,
-            )
-        )
+    @property
+    def _held_back(self) -> bool:
+        return self._stopped.is_set() or not self._resumed.is_set()
+
+    async def _made(self, call: Coroutine[Any, Any, T]) -> T | None:
+        """Make a call that stopping and going quiet cancel; None when they did."""
+        self._call = asyncio.get_running_loop().create_task(call)
         try:
-            claimed = await self._call
+            answer: T = await self._call
         except asyncio.CancelledError:
-            if not self._call.cancelled() or not (self._stopped.is_set() or not self._resumed.is_set()):
+            if not self._call.cancelled() or not self._held_back:
                 raise  # it is this loop that is being cancelled, not its call
             return None
+        finally:
+            self._call = None
+        return answer
+
+    async def _claim(self, room: int, *, idle: bool) -> Claimed | None:
+        terms = self._terms
+        claim = self._queue.claim(
+            terms.queues,
+            limit=room,
+            lease=terms.lease,
+            wait=self._limits.wait(terms.wait, idle=idle),
+            crash_limit=terms.crash_limit,
+            suspects=not self._leases.suspect,
+        )
+        try:
+            claimed = await self._made(claim)
         except StoreError as error:
             self.ready = False
             delay = self._outage.failed(error)
             self.calls += 1
             await pause(delay, self._stopped)
             return None
-        finally:
-            self._call = None
+        if claimed is None:
+            return None
         self._outage.succeeded()
         self.ready = True
         self.calls += 1
@@ -147,7 +169,7 @@ class Claims:
         now = time.monotonic()
         for lease in claimed.leases:
             held = self._hold(lease, now)
-            if self._stopped.is_set() or not self._resumed.is_set():
+            if self._held_back:
                 self._give_back(held)
             else:
                 self._line.offer(held)

@@ -2,7 +2,7 @@
 
 import math
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -28,10 +28,19 @@ class ExitReason(StrEnum):
     MAX_TIME = "max_time"
     MEMORY = "memory"
     RESTART = "restart"
+    """Somebody asked all workers to (``tenure restart``), for their supervisor to replace them."""
     SHUTDOWN = "shutdown"
     """It was asked to: a signal, or ``Worker.stop()``."""
     ERROR = "error"
     """A defect ended it; the log has the traceback."""
+
+
+class Ended(NamedTuple):
+    """How a worker process ended."""
+
+    reason: ExitReason
+    forced: bool = False
+    """It was told to stop a second time: what still ran was given back at once."""
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):

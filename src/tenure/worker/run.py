@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 
 from tenure.app import Tenure
-from tenure.worker.options import ExitReason, WorkerOptions
+from tenure.worker.options import Ended, ExitReason, WorkerOptions
 from tenure.worker.signals import SignalActions, handled
 from tenure.worker.worker import Worker
 
@@ -18,8 +18,8 @@ LAST_SECONDS = 2.0
 """Seconds that tasks which were left behind have to end in."""
 
 
-def run_worker(app: Tenure, options: WorkerOptions | None = None) -> ExitReason:
-    """Run one worker in a new event loop until it ends, and return why. Blocking; closes the application.
+def run_worker(app: Tenure, options: WorkerOptions | None = None) -> Ended:
+    """Run one worker in a new event loop until it ends, and return how. Blocking; closes the application.
 
     uvloop is used where it is installed. In the main thread signals are handled and restored afterwards.
     """
@@ -31,7 +31,7 @@ def run_worker(app: Tenure, options: WorkerOptions | None = None) -> ExitReason:
             if threading.current_thread() is threading.main_thread():
                 actions = SignalActions(stop=worker.stop, quiet=worker.quiet, dump=worker.dump)
                 stack.enter_context(handled(loop, actions))
-            return _run_through(loop, loop.create_task(_closing(app, worker)))
+            return Ended(_run_through(loop, loop.create_task(_closing(app, worker))), worker.forced)
     finally:
         try:
             loop.run_until_complete(_leave_nothing_behind())

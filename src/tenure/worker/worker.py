@@ -12,11 +12,12 @@ Each part is a file. All of them but the keeper's thread and the handlers' threa
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from tenure.app import Tenure
 from tenure.errors import WrongContext
-from tenure.queue import DEFAULT_CRASH_LIMIT
+from tenure.operating import Control
+from tenure.queue import DEFAULT_CRASH_LIMIT, feature
 from tenure.registry import DEFAULT_QUEUE
 from tenure.retry import Backoff, fixed
 from tenure.worker.attempt import Attempts, Surroundings
@@ -27,6 +28,7 @@ from tenure.worker.held import HeldLeases
 from tenure.worker.keeper import KeeperThread
 from tenure.worker.limits import Limits
 from tenure.worker.line import Line
+from tenure.worker.marker import RestartMarker
 from tenure.worker.opening import Opening
 from tenure.worker.options import ExitReason, WorkerOptions
 from tenure.worker.orders import Orders
@@ -56,11 +58,12 @@ class Worker:
         """And what runs has the drain time only."""
         self._at_once = asyncio.Event()
         """And not even that."""
+        self._forced = False
         self._started = False
         self._claims: Claims | None = None
 
     async def run(self) -> ExitReason:
-        """Work until a limit is reached or ``stop`` is called, and return why it ended. Once per worker.
+        """Work until a limit is reached, a restart is asked for or ``stop`` is called, and return why. Once per worker.
 
         Raises what the application's lifespan raises when it begins, and ``ConfigurationError`` for services that jobs
         ask for and nobody registered. A store that cannot be reached is waited for.
@@ -74,6 +77,7 @@ class Worker:
     def stop(self, reason: ExitReason = ExitReason.SHUTDOWN) -> None:
         """Claim no more, finish what runs within the drain time, give back the rest; called again: at once."""
         if self._stopping.is_set():
+            self._forced = True
             self._at_once.set()
         self._reason = self._reason or reason
         self._stopping.set()
@@ -90,6 +94,11 @@ class Worker:
     def dump(self) -> None:
         """Write the stacks of all running jobs to the log. Safe from any thread."""
         dump_stacks(self._leases)
+
+    @property
+    def forced(self) -> bool:
+        """Whether it was told to stop a second time, so that what still ran was given back at once."""
+        return self._forced
 
     @property
     def ready(self) -> bool:
@@ -143,6 +152,7 @@ class Worker:
             line=line,
             leases=leases,
             limits=Limits(options),
+            marker=RestartMarker(cast("Control", queue) if feature(queue, Control) else None),
             give_back=orders.give_back,
             batch=attempts.look_for_observers,
             unreadable=reports.unreadable,

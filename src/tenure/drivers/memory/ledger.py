@@ -6,12 +6,14 @@ The states are ``ready`` (in the ready line, or in that of the suspects), ``dela
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
-from itertools import islice
 
 from tenure.clock import Clock
+from tenure.drivers.memory import listing
+from tenure.drivers.memory.failures import Failures
 from tenure.drivers.memory.line import Hold, Job, Key, Line
+from tenure.drivers.memory.unreadable import Unreadable, UnreadableRecords
 from tenure.naming import new_token
+from tenure.operating import JobPage
 from tenure.queue import (
     Ack,
     Cancelled,
@@ -34,15 +36,6 @@ STEP = 100
 """How many due jobs, and how many lapsed leases, one claim moves at most (P6)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A record that was set aside whole."""
-
-    id: str
-    envelope: bytes
-    reason: str
-
-
 class Ledger:
     """The jobs of one queue."""
 
@@ -53,8 +46,8 @@ class Ledger:
         self._fence = 0
         self._waiting: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
-        self._failed: OrderedDict[str, tuple[Job, FailedRecord]] = OrderedDict()
-        self._unreadable: list[Unreadable] = []
+        self._failed = Failures()
+        self.unreadable: UnreadableRecords = UnreadableRecords(name)
         self._start_lines()
         self._leased = Line()
 
@@ -243,10 +236,12 @@ class Ledger:
                 self._enter(job, delay=settlement.delay, suspect=False)
             case Fail():
                 self._end_lease(job)
-                self._failed[job.id] = job, self._record(job, settlement)
+                job.entry = self._next()
+                self._failed.keep(job, self._record(job, settlement))
             case SetAside():
                 self._end_lease(job)
-                self._unreadable.append(Unreadable(job.id, job.envelope, settlement.reason))
+                aside = Unreadable(job.id, job.envelope, settlement.reason, self._clock.time())
+                self.unreadable.add(self._next(), aside)
         return Settled.DONE
 
     def _record(self, job: Job, settlement: Fail) -> FailedRecord:
@@ -289,7 +284,7 @@ class Ledger:
             leased=len(self._running),
             lapsed=self._leased.count_until(now),
             failed=len(self._failed),
-            unreadable=len(self._unreadable),
+            unreadable=len(self.unreadable),
             oldest_age=None if oldest is None else now - oldest,
         )
 
@@ -305,19 +300,18 @@ class Ledger:
 
     def failed(self, limit: int, offset: int) -> list[FailedRecord]:
         """Return failed jobs, oldest first."""
-        return [record for _, record in islice(self._failed.values(), offset, offset + limit)]
+        return self._failed.records(limit, offset)
 
     def failed_record(self, job_id: str) -> FailedRecord | None:
         """Return one failed job, or None."""
-        entry = self._failed.get(job_id)
-        return None if entry is None else entry[1]
+        return self._failed.record(job_id)
 
     def retry(self, record: FailedRecord) -> bool:
         """Make the failed job a new one: its counters at zero, its limits kept; an expiry that has passed is not.
 
         Whoever retries a job by hand wants it to run: an expiry of long ago would only fail it again.
         """
-        job = self._take_failed(record)
+        job = self._failed.take(record)
         if job is None:
             return False
         again = Job(
@@ -333,14 +327,26 @@ class Ledger:
 
     def forget(self, record: FailedRecord) -> bool:
         """Remove the failed job."""
-        return self._take_failed(record) is not None
+        return self._failed.take(record) is not None
 
-    def _take_failed(self, record: FailedRecord) -> Job | None:
-        entry = self._failed.get(record.id)
-        if entry is None or entry[0].incarnation != record.incarnation:
-            return None
-        del self._failed[record.id]
-        return entry[0]
+    @property
+    def last(self) -> int:
+        """The last number that was taken: what comes later has a higher one."""
+        return self._sequence
+
+    def prune(self, until: float, last: int) -> int:
+        """Remove failed jobs, at most a hundred: see ``Failures.prune``."""
+        return self._failed.prune(until, last)
+
+    def jobs(self, state: JobState, limit: int, cursor: str | None) -> JobPage:
+        """Return jobs of one state, those first that are first in line."""
+        lines = {
+            JobState.READY: (self._ready, self._suspects),
+            JobState.DELAYED: (self._delayed,),
+            JobState.RUNNING: (self._leased,),
+        }
+        now = self._clock.monotonic()
+        return listing.page(self._name, state, lines, self._ready_since, now=now, limit=limit, cursor=cursor)
 
 
 def _key(head: tuple[Key, Job]) -> Key:

@@ -1,7 +1,9 @@
-"""What a job is in memory, and lines of them: in order of a key, and any one removable without a search."""
+"""What a job is in memory, and lines of them: in order of a key, any one removable, readable from anywhere."""
 
-import heapq
+import sys
+from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass
+from typing import Final
 
 from tenure.queue import MAX_DELIVERIES, Doom
 
@@ -10,6 +12,9 @@ Key = tuple[float, int]
 
 A lease keeps its job's place: leases that lapse at the same moment go back in the order that their jobs had.
 """
+
+BLOCK: Final = 512
+"""About how many keys are moved for one that comes or goes."""
 
 
 @dataclass(slots=True)
@@ -65,62 +70,93 @@ class Job:
 
 
 class Line:
-    """Jobs sorted by key. A job that is removed leaves its entry behind; entries of the gone are dropped later.
+    """Jobs sorted by key: any one removable, and readable from any place on.
 
-    Every step takes time in the logarithm of the length, averaged over the steps: when the gone outnumber the
-    present, the line is built anew.
+    The keys stand in blocks of bounded length: a step searches, and moves the keys of one block. No two jobs of a line
+    have the same key.
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[Key, int, Job]] = []
-        self._present: dict[str, int] = {}
-        self._added = 0
+        self._blocks: list[list[Key]] = []
+        self._lasts: list[Key] = []
+        """The last key of each block."""
+        self._jobs: dict[Key, Job] = {}
+        self._keys: dict[str, Key] = {}
 
     def __len__(self) -> int:
         """Return how many jobs stand in the line."""
-        return len(self._present)
+        return len(self._keys)
 
     def __contains__(self, job: Job) -> bool:
         """Tell whether the job stands in the line."""
-        return job.id in self._present
+        return job.id in self._keys
 
     def add(self, job: Job, key: Key) -> None:
         """Put the job into the line, or to another place in it."""
-        self._added += 1
-        self._present[job.id] = self._added
-        heapq.heappush(self._heap, (key, self._added, job))
-        self._tidy()
+        if job.id in self._keys:
+            self.remove(job)
+        self._keys[job.id] = key
+        self._jobs[key] = job
+        number = bisect_left(self._lasts, key)
+        if number < len(self._blocks):
+            self._insert(number, key)
+        elif self._blocks and len(self._blocks[-1]) < BLOCK:
+            self._blocks[-1].append(key)
+            self._lasts[-1] = key
+        else:
+            self._blocks.append([key])
+            self._lasts.append(key)
+
+    def _insert(self, number: int, key: Key) -> None:
+        block = self._blocks[number]
+        insort(block, key)
+        if len(block) > 2 * BLOCK:
+            self._blocks[number : number + 1] = [block[:BLOCK], block[BLOCK:]]
+            self._lasts.insert(number, block[BLOCK - 1])
 
     def remove(self, job: Job) -> None:
         """Take the job out of the line."""
-        del self._present[job.id]
-        self._tidy()
+        key = self._keys.pop(job.id)
+        del self._jobs[key]
+        number = bisect_left(self._lasts, key)
+        block = self._blocks[number]
+        del block[bisect_left(block, key)]
+        if block:
+            self._lasts[number] = block[-1]
+        else:
+            del self._blocks[number], self._lasts[number]
 
     def first(self) -> tuple[Key, Job] | None:
         """Return the first job and its key, or None."""
-        while self._heap and not self._stands(self._heap[0]):
-            heapq.heappop(self._heap)
-        if not self._heap:
+        if not self._blocks:
             return None
-        key, _, job = self._heap[0]
-        return key, job
+        key = self._blocks[0][0]
+        return key, self._jobs[key]
+
+    def behind(self, key: Key | None, limit: int) -> list[tuple[Key, Job]]:
+        """Return the first jobs behind a key that need not be there, or of the whole line, and their keys."""
+        number = 0 if key is None else bisect_right(self._lasts, key)
+        start = 0 if key is None or number == len(self._blocks) else bisect_right(self._blocks[number], key)
+        return self._part(number, start, limit)
+
+    def beyond(self, count: int, limit: int) -> list[tuple[Key, Job]]:
+        """Return the first jobs after so many others, and their keys."""
+        number = 0
+        while number < len(self._blocks) and count >= len(self._blocks[number]):
+            count -= len(self._blocks[number])
+            number += 1
+        return self._part(number, count, limit)
+
+    def _part(self, number: int, start: int, limit: int) -> list[tuple[Key, Job]]:
+        keys: list[Key] = []
+        while number < len(self._blocks) and len(keys) < limit:
+            keys += self._blocks[number][start : start + limit - len(keys)]
+            number, start = number + 1, 0
+        return [(key, self._jobs[key]) for key in keys]
 
     def count_until(self, rank: float) -> int:
-        """Count the jobs with at most this rank, in time that grows with their number alone."""
-        count, places = 0, [0]
-        while places:
-            place = places.pop()
-            if place < len(self._heap) and self._heap[place][0][0] <= rank:
-                count += self._stands(self._heap[place])
-                places += (2 * place + 1, 2 * place + 2)
-        return count
-
-    def _stands(self, entry: tuple[Key, int, Job]) -> bool:
-        """Tell whether the entry is the job's latest, and the job not gone."""
-        _, number, job = entry
-        return self._present.get(job.id) == number
-
-    def _tidy(self) -> None:
-        if len(self._heap) > 2 * len(self._present) + 64:
-            self._heap = [entry for entry in self._heap if self._stands(entry)]
-            heapq.heapify(self._heap)
+        """Count the jobs with at most this rank."""
+        end = (rank, sys.maxsize)
+        number = bisect_right(self._lasts, end)
+        count = sum(map(len, self._blocks[:number]))
+        return count if number == len(self._blocks) else count + bisect_right(self._blocks[number], end)

@@ -3,12 +3,15 @@
 import asyncio
 import logging
 import os
-import threading
 from collections.abc import Iterable, Sequence
 
 from tenure.clock import Clock, SystemClock
-from tenure.drivers.memory.ledger import Ledger
+from tenure.drivers.memory.blocking import MemoryKeeper, MemoryPusher
+from tenure.drivers.memory.failures import STEP
+from tenure.drivers.memory.store import Store
 from tenure.errors import InvalidOption
+from tenure.naming import new_token
+from tenure.operating import JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -25,46 +28,12 @@ from tenure.queue import (
     Settled,
     Settlement,
 )
-from tenure.waiting import Waiters
+from tenure.summaries import check_age
 
 log: logging.Logger = logging.getLogger("tenure.drivers.memory")
 
 LONGEST_SLEEP = 1.0
 """Seconds after which a waiting claim looks again in any case: what a lost wake-up costs at most."""
-
-
-class Store:
-    """All ledgers of one process, behind one lock."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.pid: int = os.getpid()
-        self.waiters: Waiters = Waiters()
-        self.lock: threading.Lock = threading.Lock()
-        self.ledgers: dict[str, Ledger] = {}
-        self._clock = clock
-
-    def ledger(self, queue: str) -> Ledger:
-        """Return the queue's ledger, made when there is none. Call it with the lock held."""
-        ledger = self.ledgers.get(queue)
-        if ledger is None:
-            ledger = self.ledgers[queue] = Ledger(queue, self._clock)
-        return ledger
-
-    def known(self, queue: str) -> Ledger:
-        """Return the queue's ledger, or an empty one for a queue that nothing was pushed to."""
-        return self.ledgers.get(queue) or Ledger(queue, self._clock)
-
-    def push(self, jobs: Sequence[Push]) -> list[Pushed]:
-        """Store the jobs and wake who waits for them."""
-        with self.lock:
-            pushed = [Pushed(job.id, self.ledger(job.queue).push(job)) for job in jobs]
-        self.waiters.wake({job.queue for job in jobs})
-        return pushed
-
-    def renew(self, leases: Sequence[Lease]) -> list[Renewal]:
-        """Extend the leases that are current."""
-        with self.lock:
-            return [self.known(lease.queue).renew(lease) for lease in leases]
 
 
 class MemoryQueue:
@@ -120,36 +89,12 @@ class MemoryQueue:
         with store.waiters.waiting(queues) as waiter:
             while True:
                 waiter.reset()
-                claimed = self._take(store, queues, limit, lease, crash_limit, suspects=suspects)
+                claimed = store.claim(queues, limit, lease, crash_limit, suspects=suspects)
                 left = end - loop.time()
                 if claimed.leases or left <= 0:
                     return claimed
                 due = LONGEST_SLEEP if claimed.next_due is None else claimed.next_due
                 await waiter.sleep(min(left, due, LONGEST_SLEEP))
-
-    def _take(
-        self, store: Store, queues: Sequence[str], limit: int, length: float, crash_limit: int, *, suspects: bool
-    ) -> Claimed:
-        sent = self._clock.monotonic()
-        leases: list[Lease] = []
-        with store.lock:
-            ledgers = [(queue, store.ledgers[queue]) for queue in dict.fromkeys(queues) if queue in store.ledgers]
-            moved = sum(ledger.recover(crash_limit) + ledger.promote(crash_limit) for _, ledger in ledgers)
-            for _, ledger in ledgers:
-                leases += ledger.take(
-                    limit - len(leases),
-                    length=length,
-                    crash_limit=crash_limit,
-                    suspects=suspects and not any(lease.suspect for lease in leases),
-                    sent=sent,
-                )
-            dues = [due for _, ledger in ledgers if (due := ledger.next_due()) is not None]
-            left_over = [queue for queue, ledger in ledgers if ledger.has_ready]
-        if left_over and (leases or moved):
-            # Only a claim that changed something passes the rest on: two that may not take what is there would
-            # otherwise wake each other for ever.
-            store.waiters.wake(left_over)
-        return Claimed(leases=leases, next_due=min(dues, default=None))
 
     async def renew(self, leases: Sequence[Lease]) -> Sequence[Renewal]:
         """Extend each lease by its own length from now, and answer for each in order. Never acquires."""
@@ -181,21 +126,13 @@ class MemoryQueue:
         with store.lock:
             return store.known(queue).counts()
 
-    def keeper(self) -> "MemoryKeeper":
+    def keeper(self) -> MemoryKeeper:
         """Return a new keeper."""
-        return MemoryKeeper(self)
+        return MemoryKeeper(self._store)
 
-    def pusher(self) -> "MemoryPusher":
+    def pusher(self) -> MemoryPusher:
         """Return a new blocking pusher."""
-        return MemoryPusher(self)
-
-    def renew_now(self, leases: Sequence[Lease]) -> Sequence[Renewal]:
-        """Renew without an event loop; for the keeper."""
-        return self._store().renew(leases)
-
-    def push_now(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
-        """Push without an event loop; for the pusher."""
-        return self._store().push(jobs)
+        return MemoryPusher(self._store)
 
     async def aclose(self) -> None:
         """Do nothing: there is nothing to close, and the jobs stay for as long as this object does."""
@@ -240,33 +177,79 @@ class MemoryQueue:
         with store.lock:
             return [store.known(record.queue).forget(record) for record in records]
 
+    async def jobs(self, queue: str, state: JobState, *, limit: int = 100, cursor: str | None = None) -> JobPage:
+        """Return jobs of one state, those first that are first in line; a thousand at most."""
+        store = self._store()
+        with store.lock:
+            return store.known(queue).jobs(state, limit, cursor)
 
-class MemoryKeeper:
-    """Renews leases from any thread."""
+    async def unreadable(self, queue: str, *, limit: int = 100, after: str = "") -> Sequence[UnreadableRecord]:
+        """Return records that were set aside, oldest first, those behind the key ``after``; without their bytes."""
+        store = self._store()
+        with store.lock:
+            return store.known(queue).unreadable.page(limit, after)
 
-    def __init__(self, queue: MemoryQueue) -> None:
-        self._queue = queue
+    async def unreadable_bytes(self, queue: str, key: str) -> bytes | None:
+        """Return one record byte for byte, or None."""
+        store = self._store()
+        with store.lock:
+            return store.known(queue).unreadable.content(key)
 
-    def renew(self, leases: Sequence[Lease]) -> Sequence[Renewal]:
-        """Extend each lease by its own length from now, and answer for each in order. Never acquires."""
-        return self._queue.renew_now(leases)
+    async def drop_unreadable(self, queue: str, keys: Sequence[str]) -> Sequence[bool]:
+        """Remove records for good; False for one that is not there."""
+        store = self._store()
+        with store.lock:
+            return [store.known(queue).unreadable.drop(key) for key in keys]
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+    async def prune(self, queue: str, *, older_than: float) -> int:
+        """Remove failed jobs that failed at least so many seconds ago, a hundred a step; return their exact number."""
+        check_age(older_than)
+        store = self._store()
+        until, total = self._clock.time() - older_than, 0
+        with store.lock:
+            last = store.known(queue).last
+        while True:
+            with store.lock:
+                removed = store.known(queue).prune(until, last)
+            total += removed
+            if removed < STEP:
+                return total
+            await asyncio.sleep(0)  # others have their turn between two steps
 
+    # ------------------------------------------------------------------------------------------------ telling workers
 
-class MemoryPusher:
-    """Pushes from any thread."""
+    async def pause(self, queue: str) -> bool:
+        """Stop handing out the queue's jobs; all else goes on. False when it was paused already."""
+        store = self._store()
+        with store.lock:
+            was_paused = queue in store.paused
+            store.paused.add(queue)
+        return not was_paused
 
-    def __init__(self, queue: MemoryQueue) -> None:
-        self._queue = queue
+    async def resume(self, queue: str) -> bool:
+        """Hand out the queue's jobs again, and wake who waits. False when it was not paused."""
+        store = self._store()
+        with store.lock:
+            was_paused = queue in store.paused
+            store.paused.discard(queue)
+        store.waiters.wake([queue])
+        return was_paused
 
-    def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
-        """Store the jobs: see ``Queue.push``."""
-        return self._queue.push_now(jobs)
+    async def paused(self, queues: Sequence[str]) -> Sequence[bool]:
+        """Tell which queues are paused, in order."""
+        store = self._store()
+        with store.lock:
+            return [queue in store.paused for queue in queues]
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+    async def request_restart(self) -> str:
+        """Write a new opaque marker, and return it: workers that see it change finish and exit."""
+        marker = new_token()
+        self._store().restart_marker = marker
+        return marker
+
+    async def restart_marker(self) -> str | None:
+        """Return the marker, or None when there was never one."""
+        return self._store().restart_marker
 
 
 def _queues(records: Iterable[FailedRecord]) -> set[str]:

@@ -24,30 +24,31 @@ class Waiter:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._left: set[asyncio.Task[bool]] = set()
-        self._missed = False
+        self._late_marker = asyncio.Event()
         """A read that was left to end by itself has brought a marker after all."""
 
     async def wait(self, queues: Sequence[str], seconds: float) -> None:
         """Return when a marker was there, or after that time. Trouble ends the waiting: the next look will tell."""
         self._session.check_open()
-        if self._missed:
-            self._missed = False
-            return
-        reading = asyncio.get_running_loop().create_task(self._read(queues, seconds))
+        loop = asyncio.get_running_loop()
+        reading, told = loop.create_task(self._read(queues, seconds)), loop.create_task(self._late_marker.wait())
         try:
-            done, _ = await asyncio.wait({reading}, timeout=seconds)
+            await asyncio.wait({reading, told}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             # Closes its connection: a marker must not be taken by someone who has gone.
             reading.cancel()
             raise
-        if not done:
+        finally:
+            told.cancel()
+        self._late_marker.clear()
+        if not reading.done():
             self._left.add(reading)
             reading.add_done_callback(self._ended)
 
     def _ended(self, reading: "asyncio.Task[bool]") -> None:
         self._left.discard(reading)
         if not reading.cancelled() and reading.exception() is None and reading.result():
-            self._missed = True
+            self._late_marker.set()
 
     async def _read(self, queues: Sequence[str], seconds: float) -> bool:
         command = pack(b"BLPOP", *self._session.keyspace.wake(queues), f"{max(seconds, 0.001):.3f}")

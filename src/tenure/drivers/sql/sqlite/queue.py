@@ -14,11 +14,22 @@ from tenure.drivers.sql.sqlite.engine import Engine
 from tenure.drivers.sql.sqlite.forking import Sessions
 from tenure.drivers.sql.sqlite.parts import outcomes, parts
 from tenure.drivers.sql.sqlite.session import Location
-from tenure.drivers.sql.sqlite.transaction import Transaction
-from tenure.drivers.sql.sqlite.transitions import claiming, operating, pushing, reading, settling
+from tenure.drivers.sql.sqlite.transaction import Transaction, micros
+from tenure.drivers.sql.sqlite.transitions import (
+    claiming,
+    listing,
+    operating,
+    pushing,
+    reading,
+    settling,
+    telling,
+    unreadable,
+)
 from tenure.drivers.sql.sqlite.transitions.claiming import Claim
+from tenure.drivers.sql.sqlite.transitions.sweeping import STEP
 from tenure.errors import InvalidOption, StoreError
 from tenure.naming import check_namespace
+from tenure.operating import JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -35,6 +46,7 @@ from tenure.queue import (
     Settled,
     Settlement,
 )
+from tenure.summaries import check_age, number_after, page_length
 from tenure.waiting import Waiters
 
 T = TypeVar("T")
@@ -217,6 +229,60 @@ class SqliteQueue:
     async def forget(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
         """Remove each from the failed store; False for one that is no longer there."""
         return await self._write(partial(operating.forget, records=records), weight=len(records))
+
+    async def jobs(self, queue: str, state: JobState, *, limit: int = 100, cursor: str | None = None) -> JobPage:
+        """Return jobs of one state, those first that are first in line; a thousand at most."""
+        limit = page_length(state, limit)
+        return await self._read(partial(listing.jobs, name=queue, state=state, limit=limit, cursor=cursor))
+
+    async def unreadable(self, queue: str, *, limit: int = 100, after: str = "") -> Sequence[UnreadableRecord]:
+        """Return records that were set aside, oldest first, those behind the key ``after``; without their bytes."""
+        number = number_after(after)
+        return await self._read(partial(unreadable.records, name=queue, limit=limit, after=number))
+
+    async def unreadable_bytes(self, queue: str, key: str) -> bytes | None:
+        """Return one record byte for byte, or None."""
+        return await self._read(partial(unreadable.content, name=queue, key=key))
+
+    async def drop_unreadable(self, queue: str, keys: Sequence[str]) -> Sequence[bool]:
+        """Remove records for good; False for one that is not there."""
+        return await self._write(partial(unreadable.drop, name=queue, keys=keys), weight=len(keys))
+
+    async def prune(self, queue: str, *, older_than: float) -> int:
+        """Remove failed jobs that failed at least so many seconds ago, a hundred a step; return their exact number.
+
+        When a step cannot be done, its error is raised; what the steps before it removed stays removed.
+        """
+        check_age(older_than)
+        old = await self._read(partial(operating.old, age=micros(older_than) - 1))
+        total = 0
+        while True:
+            removed = await self._write(partial(operating.prune, name=queue, old=old), weight=STEP)
+            total += removed
+            if removed < STEP:
+                return total
+
+    # ------------------------------------------------------------------------------------------------- telling workers
+
+    async def pause(self, queue: str) -> bool:
+        """Stop handing out the queue's jobs; all else goes on. False when it was paused already."""
+        return await self._write(partial(telling.pause, name=queue))
+
+    async def resume(self, queue: str) -> bool:
+        """Hand out the queue's jobs again, and wake who waits. False when it was not paused."""
+        return await self._write(partial(telling.resume, name=queue))
+
+    async def paused(self, queues: Sequence[str]) -> Sequence[bool]:
+        """Tell which queues are paused, in order."""
+        return await self._read(partial(telling.paused, names=queues))
+
+    async def request_restart(self) -> str:
+        """Write a new opaque marker, and return it: workers that see it change finish and exit."""
+        return await self._write(telling.request_restart)
+
+    async def restart_marker(self) -> str | None:
+        """Return the marker, or None when there was never one."""
+        return await self._read(telling.restart_marker)
 
     # ------------------------------------------------------------------------------------------------------ the thread
 

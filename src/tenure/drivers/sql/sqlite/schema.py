@@ -2,12 +2,10 @@
 
 import sqlite3
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
 from tenure.errors import StoreError
-
-VERSION: Final = 1
-"""What ``PRAGMA user_version`` of a file says that this code can use."""
 
 READY: Final = 0
 SUSPECT: Final = 1
@@ -15,7 +13,7 @@ DELAYED: Final = 2
 LEASED: Final = 3
 FAILED: Final = 4
 
-TABLES: Final = (
+FIRST: Final = (
     # One counter for everything that must be told apart or sorted by age: incarnations, places in a line, shelves.
     """
     CREATE TABLE tenure_sequence (
@@ -101,29 +99,58 @@ TABLES: Final = (
     """,
 )
 
+SECOND: Final = (
+    # By name, not by number: a queue may be paused before anything was pushed to it.
+    """
+    CREATE TABLE tenure_paused (
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        since INTEGER NOT NULL,
+        PRIMARY KEY (namespace, name)
+    ) STRICT, WITHOUT ROWID
+    """,
+    # What operators told all workers of a namespace.
+    """
+    CREATE TABLE tenure_settings (
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (namespace, name)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+VERSIONS: Final = (FIRST, SECOND)
+"""What each version of the schema adds to the one before. A version that was released is never changed again."""
+
+VERSION: Final = len(VERSIONS)
+"""What ``PRAGMA user_version`` of a file says that this code can use."""
+
 
 def prepare(connection: sqlite3.Connection, patiently: Callable[[Callable[[], Any]], Any]) -> None:
-    """Create the tables in a file that has none; refuse a file that this code cannot use.
+    """Bring a file to this version of the schema, in one step; refuse a file that this code cannot use.
 
-    Many processes may do it at once: the first does, the others wait for it and find the tables there. ``patiently``
-    tries a step until the file is not locked.
+    A new file gets all versions' tables, one of an older version what it lacks; what it holds stays as it is. Many
+    processes may do it at once: the first does, the others wait for it and find the tables there. ``patiently`` tries
+    a step until the file is not locked.
     """
     if patiently(lambda: _version(connection)) == VERSION:
         return
     patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
         version = _version(connection)
-        if version == 0:
-            for statement in TABLES:
+        ours = version == 0 or _has_tables(connection)
+        if ours and 0 <= version < VERSION:
+            for statement in chain.from_iterable(VERSIONS[version:]):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
-    if version in {0, VERSION}:
+    if ours and 0 <= version <= VERSION:
         return
-    if not _has_tables(connection):
+    if not ours:
         raise StoreError("the SQLite file belongs to another program; choose another path; nothing was written")
     raise StoreError(
         f"the SQLite file has schema version {version}, and this tenure knows versions up to {VERSION}: it was written "

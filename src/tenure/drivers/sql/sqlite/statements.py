@@ -20,10 +20,11 @@ def _text(template: str) -> str:
 
 FIND_QUEUE: Final = """
 SELECT number, line, fence, ready, delayed, leased, failed, unreadable,
-       (SELECT shelf FROM tenure_cleared WHERE tenure_cleared.queue = number LIMIT 1)
-FROM tenure_queues WHERE namespace = ? AND name = ?
+       (SELECT shelf FROM tenure_cleared WHERE tenure_cleared.queue = q.number LIMIT 1),
+       EXISTS (SELECT 1 FROM tenure_paused AS p WHERE p.namespace = q.namespace AND p.name = q.name)
+FROM tenure_queues AS q WHERE namespace = ? AND name = ?
 """
-"""One queue: its numbers, its counters and an abandoned line, if it has one."""
+"""One queue: its numbers, its counters, an abandoned line if it has one, and whether it is paused."""
 
 ADD_QUEUE: Final = "INSERT INTO tenure_queues (number, line, namespace, name) VALUES (?, ?, ?, ?)"
 """A queue that was never pushed to before."""
@@ -151,11 +152,11 @@ INSERT INTO tenure_failures (incarnation, reason, type, message, traceback) VALU
 """Why it failed."""
 
 SET_ASIDE: Final = _text("""
-INSERT INTO tenure_unreadable (queue, id, incarnation, set_aside, reason, envelope)
-SELECT queue, id, incarnation, ?, ?, envelope FROM tenure_jobs
+INSERT INTO tenure_unreadable (number, queue, id, incarnation, set_aside, reason, envelope)
+SELECT ?, queue, id, incarnation, ?, ?, envelope FROM tenure_jobs
 WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED
 """)
-"""The record of a current lease is copied, byte for byte, to the unreadable ones."""
+"""The record of a current lease is copied, byte for byte, to the unreadable ones, under a number never used again."""
 
 # ----------------------------------------------------------------------------------------------------------- operating
 
@@ -233,3 +234,52 @@ FORGET: Final = _text("DELETE FROM tenure_jobs WHERE incarnation = ? AND queue =
 
 DROP_FAILURE: Final = "DELETE FROM tenure_failures WHERE incarnation = ?"
 """Its reason goes with it."""
+
+LAST_NUMBER: Final = "SELECT value FROM tenure_sequence"
+"""The number that was last taken from the sequence."""
+
+PRUNABLE: Final = _text("""
+SELECT incarnation FROM tenure_jobs
+WHERE shelf = :number AND state = FAILED AND rank <= :until AND entry <= :last ORDER BY rank, entry LIMIT :step
+""")
+"""Jobs that failed by a time, the longest ago first, and none that failed after a number was taken."""
+
+# ---------------------------------------------------------------------------------------------------------- listing
+
+JOBS_PAGE: Final = """
+SELECT rank, entry, id, priority, deliveries - free, crashes, since, envelope FROM tenure_jobs
+WHERE shelf = :shelf AND state = :state AND (rank, entry) > (:rank, :entry) ORDER BY rank, entry LIMIT :limit
+"""
+"""The first jobs of a line behind a place."""
+
+UNREADABLE_PAGE: Final = """
+SELECT number, id, reason, set_aside, length(envelope) FROM tenure_unreadable
+WHERE queue = ? AND number > ? ORDER BY number LIMIT ?
+"""
+"""Records that were set aside, the longest ago first, without their bytes."""
+
+UNREADABLE_BYTES: Final = "SELECT envelope FROM tenure_unreadable WHERE number = ? AND queue = ?"
+"""One record, byte for byte."""
+
+DROP_UNREADABLE: Final = "DELETE FROM tenure_unreadable WHERE number = ? AND queue = ?"
+"""One record is gone for good."""
+
+# -------------------------------------------------------------------------------------------------- telling workers
+
+PAUSE: Final = "INSERT INTO tenure_paused (namespace, name, since) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+"""Claims leave a queue's jobs where they are from now on."""
+
+RESUME: Final = "DELETE FROM tenure_paused WHERE namespace = ? AND name = ?"
+"""Claims take them again."""
+
+FIND_PAUSED: Final = "SELECT 1 FROM tenure_paused WHERE namespace = ? AND name = ?"
+"""Whether a queue is paused, though nothing was ever pushed to it."""
+
+SET_SETTING: Final = """
+INSERT INTO tenure_settings (namespace, name, value) VALUES (?, ?, ?)
+ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value
+"""
+"""Tell the workers of a namespace something."""
+
+FIND_SETTING: Final = "SELECT value FROM tenure_settings WHERE namespace = ? AND name = ?"
+"""What they were told."""

@@ -37,6 +37,8 @@ class QueueRow:
     unreadable: int = 0
     abandoned: int | None = None
     """A line that a clear left behind and that still has rows."""
+    paused: bool = False
+    """Nothing of it is handed out."""
     d_ready: int = 0
     d_delayed: int = 0
     d_leased: int = 0
@@ -58,7 +60,7 @@ class Transaction:
 
     def __init__(self, connection: sqlite3.Connection, namespace: str, clock: Clock) -> None:
         self._connection = connection
-        self._namespace = namespace
+        self.namespace: str = namespace
         self._queues: dict[str, QueueRow | None] = {}
         self.now: int = int(clock.time() * SECOND)
         self.woken: set[str] = set()
@@ -87,7 +89,7 @@ class Transaction:
     def find(self, name: str) -> QueueRow | None:
         """Return the queue, or None when nothing was ever pushed to it."""
         if name not in self._queues:
-            row = self.one(statements.FIND_QUEUE, (self._namespace, name))
+            row = self.one(statements.FIND_QUEUE, (self.namespace, name))
             self._queues[name] = None if row is None else QueueRow(name, *row)
         return self._queues[name]
 
@@ -96,13 +98,13 @@ class Transaction:
         queue = self.find(name)
         if queue is None:
             number, line = self.numbers(2)
-            self.change(statements.ADD_QUEUE, (number, line, self._namespace, name))
+            self.change(statements.ADD_QUEUE, (number, line, self.namespace, name))
             queue = self._queues[name] = QueueRow(name, number, line, fence=0)
         return queue
 
     def known(self) -> list[str]:
         """Return the names of all queues, sorted."""
-        return [name for (name,) in self.all(statements.LIST_QUEUES, (self._namespace,))]
+        return [name for (name,) in self.all(statements.LIST_QUEUES, (self.namespace,))]
 
     def finish(self) -> None:
         """Write the counters that were moved. The last step of a writing transaction."""

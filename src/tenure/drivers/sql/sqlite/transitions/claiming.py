@@ -35,11 +35,11 @@ class Sight(NamedTuple):
     farthest_start: int | None
     """When the lease with the farthest deadline was last extended, by what its deadline says."""
 
-    def asks_for_work(self, now: int, *, suspects: bool) -> bool:
+    def asks_for_work(self, now: int, *, suspects: bool, paused: bool) -> bool:
         """Tell whether a claim would change anything."""
         return bool(
-            self.ready
-            or (suspects and self.suspects)
+            (self.ready and not paused)
+            or (self.suspects and suspects and not paused)
             or (self.due is not None and self.due <= now)
             or (self.deadline is not None and self.deadline <= now)
             or (self.farthest_start is not None and self.farthest_start > now)
@@ -84,15 +84,16 @@ def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
     """Return the claim's answer if it would change nothing, else None: an idle worker never locks the file."""
     queues = _queues(transaction, claim)
     sights = [_sight(transaction, queue) for queue in queues]
-    if any(sight.asks_for_work(transaction.now, suspects=claim.suspects) for sight in sights):
-        return None
+    for queue, sight in zip(queues, sights, strict=True):
+        if sight.asks_for_work(transaction.now, suspects=claim.suspects, paused=queue.paused):
+            return None
     if any(queue.abandoned is not None for queue in queues):
         return None
     return Claimed(next_due=_next_due(transaction, sights))
 
 
 def claim(transaction: Transaction, claim: Claim) -> Claimed:
-    """Lease jobs, the first queue's first, after recovering and promoting in each of them."""
+    """Lease jobs, the first queue's first, after recovering and promoting in each of them, the paused ones too."""
     queues = _queues(transaction, claim)
     moved = 0
     for queue in queues:
@@ -102,7 +103,7 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
         sweep(transaction, queue)
     leases: list[Lease] = []
     for queue in queues:
-        if len(leases) < claim.limit:
+        if len(leases) < claim.limit and not queue.paused:
             suspects = claim.suspects and not any(lease.suspect for lease in leases)
             leases += _take(transaction, queue, claim, claim.limit - len(leases), suspects=suspects)
     sights = [_sight(transaction, queue) for queue in queues]
@@ -110,7 +111,9 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
         # Only a claim that changed something passes the rest on: two that may not take what is there would otherwise
         # wake each other for ever.
         transaction.woken |= {
-            queue.name for queue, sight in zip(queues, sights, strict=True) if sight.ready or sight.suspects
+            queue.name
+            for queue, sight in zip(queues, sights, strict=True)
+            if (sight.ready or sight.suspects) and not queue.paused
         }
     return Claimed(leases=leases, next_due=_next_due(transaction, sights))
 

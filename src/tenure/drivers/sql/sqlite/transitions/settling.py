@@ -26,7 +26,8 @@ def renew(transaction: Transaction, leases: Sequence[Lease]) -> list[Renewal]:
 
 def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[Settled]:
     """End each current lease."""
-    entries = iter(transaction.numbers(sum(isinstance(settlement, Release | Fail) for settlement in settlements)))
+    numbered = sum(isinstance(settlement, Release | Fail | SetAside) for settlement in settlements)
+    entries = iter(transaction.numbers(numbered))
     settled = []
     for settlement in settlements:
         queue = transaction.find(settlement.lease.queue)
@@ -40,7 +41,7 @@ def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[
             case Fail():
                 settled.append(_fail(transaction, queue, settlement, named, next(entries)))
             case SetAside():
-                settled.append(_set_aside(transaction, queue, settlement, named))
+                settled.append(_set_aside(transaction, queue, settlement, named, next(entries)))
             case Ack() | Drop():
                 settled.append(_finish(transaction, queue, named))
     return settled
@@ -96,8 +97,8 @@ def _fail(transaction: Transaction, queue: QueueRow, fail: Fail, named: Named, e
     return Settled.DONE
 
 
-def _set_aside(transaction: Transaction, queue: QueueRow, aside: SetAside, named: Named) -> Settled:
-    if not transaction.change(statements.SET_ASIDE, (transaction.now, aside.reason, *named)):
+def _set_aside(transaction: Transaction, queue: QueueRow, aside: SetAside, named: Named, number: int) -> Settled:
+    if not transaction.change(statements.SET_ASIDE, (number, transaction.now, aside.reason, *named)):
         return Settled.STALE
     queue.d_unreadable += 1
     return _finish(transaction, queue, named)
