@@ -19,6 +19,7 @@ from tenure.dispatch import Dispatcher
 from tenure.errors import InvalidOption, NotRegistered, Undecodable
 from tenure.events import Events
 from tenure.handle import JobHandle
+from tenure.health import TIMEOUT, Health, health
 from tenure.inline import InlineRunner
 from tenure.job import AsyncHandles, AsyncJob, Job, Register, SyncHandles, SyncJob
 from tenure.naming import check_job_id, check_namespace, check_queue, shown
@@ -26,7 +27,7 @@ from tenure.operations import Operations, Retried
 from tenure.options import UNSET, AppOptions, JobOptions, PushOptions, defaults
 from tenure.portal import blocking, refuse_loop, require_loop
 from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue
-from tenure.registry import Registry
+from tenure.registry import DEFAULT_QUEUE, Registry
 from tenure.surroundings import Lifespan, Middlewares
 
 if TYPE_CHECKING:
@@ -99,6 +100,18 @@ class Tenure:
     def infrastructure(self, connection: str = DEFAULT) -> Infrastructure:
         """Tell what a connection is, and why; without endpoints or credentials."""
         return self._connections.get(connection).infrastructure
+
+    async def health(
+        self, connection: str = DEFAULT, *, queues: Sequence[str] = (DEFAULT_QUEUE,), timeout: float = TIMEOUT
+    ) -> Health:
+        """Tell whether a connection's store can be used, by one cheap read of each queue; never raises."""
+        return await health(self._connections, connection, queues=queues, timeout=timeout)
+
+    def health_sync(
+        self, connection: str = DEFAULT, *, queues: Sequence[str] = (DEFAULT_QUEUE,), timeout: float = TIMEOUT
+    ) -> Health:
+        """Do what ``health`` does, blocking."""
+        return blocking("health", lambda: self.health(connection, queues=queues, timeout=timeout))
 
     # ----------------------------------------------------------------------------------------------------- registering
 

@@ -12,6 +12,7 @@ from tenure.connections import Connection, Connections
 from tenure.drivers.sync import Ran
 from tenure.envelope import VERSION, Envelope, encode
 from tenure.errors import (
+    DurabilityNotReached,
     InvalidOption,
     NotRegistered,
     NotSupported,
@@ -57,13 +58,13 @@ class Dispatcher:
         """Store a call: see ``Tenure.push``."""
         prepared = self._prepare(call)
         [outcome] = await prepared.connection.queue.push([prepared.push])
-        return self._handle(prepared, _accepted(outcome))
+        return self._stored(prepared, outcome)
 
     def push_sync(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call over a blocking connection."""
         prepared = self._prepare(call)
         [outcome] = prepared.connection.pusher.push([prepared.push])
-        return self._handle(prepared, _accepted(outcome))
+        return self._stored(prepared, outcome)
 
     async def push_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls: see ``Tenure.push_many``."""
@@ -72,7 +73,7 @@ class Dispatcher:
             for connection, part in _runs(chunk):
                 try:
                     bulk.took(part, await connection.queue.push([prepared.push for prepared in part]))
-                except StoreError as error:
+                except (StoreError, NotSupported) as error:
                     bulk.failed(part, error)
                 bulk.check(chunk)
             await asyncio.sleep(0)  # preparing holds the loop: others get their turn between two chunks
@@ -85,7 +86,7 @@ class Dispatcher:
             for connection, part in _runs(chunk):
                 try:
                     bulk.took(part, connection.pusher.push([prepared.push for prepared in part]))
-                except StoreError as error:
+                except (StoreError, NotSupported) as error:
                     bulk.failed(part, error)
                 bulk.check(chunk)
         return [self._handle(prepared, outcome) for prepared, outcome in bulk.done]
@@ -128,6 +129,7 @@ class Dispatcher:
                 priority=priority,
                 crash_limit=max_attempts,
                 expires_in=expires_in,
+                durability=options.durability or below.durability or 1,
             ),
             definition.name,
         )
@@ -156,6 +158,12 @@ class Dispatcher:
                 return
             yield chunk
 
+    def _stored(self, prepared: Prepared, outcome: Pushed) -> JobHandle[Any]:
+        handle = self._handle(prepared, _accepted(outcome))
+        if isinstance(outcome.error, DurabilityNotReached):
+            raise outcome.error  # the job is there all the same, and was told of
+        return handle
+
     def _handle(self, prepared: Prepared, outcome: Pushed) -> JobHandle[Any]:
         push, held = prepared.push, outcome.outcome == "held"
         if self._events.wants(JobPushed):
@@ -180,11 +188,11 @@ class _Bulk:
     def took(self, part: Sequence[Prepared], outcomes: Sequence[Pushed]) -> None:
         """Note a store's answers."""
         self.done.extend(zip(part, outcomes, strict=True))
-        lost = [outcome for outcome in outcomes if outcome.outcome in {"refused", "unknown"}]
-        if lost:
-            self._error = lost[0].error or StoreError("a job was not stored")
+        short = [outcome for outcome in outcomes if _fell_short(outcome)]
+        if short:
+            self._error = short[0].error or StoreError("a job was not stored")
 
-    def failed(self, part: Sequence[Prepared], error: StoreError) -> None:
+    def failed(self, part: Sequence[Prepared], error: StoreError | NotSupported) -> None:
         """Note that a store could not be used: nothing of the part was stored."""
         if not self.done:
             raise error
@@ -208,7 +216,10 @@ class _Bulk:
         if self._error is None:
             return
         known = {id(prepared) for prepared, _ in self.done}
-        rest = [Pushed(one.push.id, "refused", self._error) for one in chunk if id(one) not in known]
+        error = self._error
+        if isinstance(error, DurabilityNotReached):
+            error = StoreError("not sent: the jobs before it were not confirmed")
+        rest = [Pushed(one.push.id, "refused", error) for one in chunk if id(one) not in known]
         outcomes = [outcome for _, outcome in self.done] + rest
         stored = sum(outcome.outcome in {"stored", "held"} for outcome in outcomes)
         raise PushIncomplete(
@@ -227,6 +238,10 @@ def _runs(chunk: Sequence[Prepared]) -> list[tuple[Connection, list[Prepared]]]:
         else:
             found.append((prepared.connection, [prepared]))
     return found
+
+
+def _fell_short(outcome: Pushed) -> bool:
+    return outcome.outcome in {"refused", "unknown"} or isinstance(outcome.error, DurabilityNotReached)
 
 
 def _accepted(outcome: Pushed) -> Pushed:

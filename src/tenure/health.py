@@ -1,6 +1,7 @@
 """Whether a store can be used, and if not, why: one cheap read through the driver's own keys, never an exception."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -23,7 +24,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     """Pushes and claims can be made."""
     waiting: int | None = None
-    """Jobs of the queue that wait: ready, delayed, or with a lapsed lease; None when it is not ready."""
+    """Jobs of the queues that wait: ready, delayed, or with a lapsed lease; None when it is not ready."""
     cause: Cause = ""
     """Why it is not ready: ``configuration``, ``unreachable`` (no connection), ``refused`` (the store's own word),
     ``unanswered`` (connected, and no answer in time), ``error``; empty when it is."""
@@ -32,19 +33,23 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def health(
-    connections: Connections, connection: str = DEFAULT, *, queue: str = DEFAULT_QUEUE, timeout: float = TIMEOUT
+    connections: Connections,
+    connection: str = DEFAULT,
+    *,
+    queues: Sequence[str] = (DEFAULT_QUEUE,),
+    timeout: float = TIMEOUT,
 ) -> Health:
-    """Count one queue's jobs through a connection, within ``timeout`` seconds. Never raises."""
+    """Count the jobs of queues through a connection, within ``timeout`` seconds. Never raises."""
     try:
-        check_queue(queue)
+        names = [check_queue(name) for name in queues]
         driver = connections.get(connection).queue
         async with asyncio.timeout(timeout):
-            counts = await driver.counts(queue)
+            waiting = sum([(await driver.counts(name)).size for name in names])
     except TimeoutError:
         return Health(ready=False, cause="unanswered", reason=f"the store did not answer within {timeout:g} s")
     except Exception as error:  # noqa: BLE001 - a probe that raises tells less than one that says so
         return Health(ready=False, cause=_cause(error), reason=_reason(error))
-    return Health(ready=True, waiting=counts.size)
+    return Health(ready=True, waiting=waiting)
 
 
 def _cause(error: Exception) -> Cause:

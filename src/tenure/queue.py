@@ -47,6 +47,8 @@ class Push(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Leases that may end in a crash; None leaves it to the claiming worker."""
     expires_in: float | None = None
     """Seconds from now (delay included in them) after which the job is leased doomed."""
+    durability: int = 1
+    """The class to wait for, one of the driver's capabilities."""
 
 
 PushOutcome = Literal["stored", "held", "refused", "unknown"]
@@ -56,7 +58,8 @@ class Pushed(msgspec.Struct, frozen=True, gc=False):
     """What became of one pushed job.
 
     ``stored``: a new job. ``held``: a job with this id exists, in whatever state; nothing changed. ``refused``: not
-    stored, certainly. ``unknown``: no answer came. The last two carry the error.
+    stored, certainly. ``unknown``: no answer came. The last two carry the error; the first two do when the durability
+    that was asked for was not reached (``DurabilityNotReached``).
     """
 
     id: str

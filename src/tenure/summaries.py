@@ -28,9 +28,14 @@ def page_length(state: JobState, limit: int) -> int:
     """Return how many jobs a page of a listing holds, or raise ``InvalidOption`` for one that there cannot be."""
     if state not in LISTED:
         raise InvalidOption(f"jobs are listed by the states {', '.join(LISTED)}, not {shown(str(state))}")
-    if limit < 1:
-        raise InvalidOption(f"a page of {limit} jobs cannot be; it must hold one at least")
+    check_limit(limit)
     return min(limit, LONGEST_PAGE)
+
+
+def check_limit(limit: int) -> None:
+    """Raise ``InvalidOption`` for a page that would hold nothing."""
+    if limit < 1:
+        raise InvalidOption(f"a page of {limit} cannot be; it must hold one at least")
 
 
 class Cursors:

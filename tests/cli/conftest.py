@@ -1,16 +1,22 @@
 """The command line as its users run it: a process in a directory, with an environment."""
 
+import asyncio
 import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 import pytest
 
+from tenure import Tenure
+from tenure.portal import loop_is_running
+from tests.cli.here import Done, run_here
 from tests.support import processes
+from tests.support.servers import Server
+from tests.worker.conftest import forget
 
 CONFIGURATION = ("TENURE_", "QUEUE_", "REDIS_", "DATABASE_URL", "_TENURE")
 
@@ -69,15 +75,23 @@ class Program:
         path.write_text(text, "utf-8")
         return path
 
-    def __call__(
-        self, *arguments: str, env: Mapping[str, str] | None = None, text: str | None = None, timeout: float = 30
-    ) -> subprocess.CompletedProcess[str]:
-        """Run it to its end."""
+    def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Done:
+        """Run it to its end inside this process: its arguments, output and exit code are those of the real one."""
+        if not loop_is_running():
+            return run_here(arguments, self.directory, {**self.env, **(env or {})})
+        # A command runs an event loop of its own, which a thread with one has no room for.
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(run_here, arguments, self.directory, {**self.env, **(env or {})}).result()
+
+    def process(
+        self, *arguments: str, env: Mapping[str, str] | None = None, text: str = "", timeout: float = 30
+    ) -> Done:
+        """Run it to its end as its users do, in a process of its own."""
         return subprocess.run(
             [sys.executable, "-m", "tenure", *arguments],
             cwd=self.directory,
             env={**self.env, **(env or {})},
-            input=text if text is not None else "",
+            input=text,
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -85,7 +99,7 @@ class Program:
             check=False,
         )
 
-    def shell(self, command: str) -> subprocess.CompletedProcess[str]:
+    def shell(self, command: str) -> Done:
         """Run a shell's line."""
         return subprocess.run(
             ["sh", "-c", command],
@@ -107,31 +121,32 @@ class Program:
         )
 
     @property
+    def app(self) -> Tenure:
+        """A new application on the store that is configured, without jobs."""
+        return Tenure(self.env["TENURE_URL"], namespace=self.env["QUEUE_NAMESPACE"])
+
+    @property
     def ran(self) -> list[str]:
         """What the shop's jobs noted."""
         path = self.directory / "ran"
         return path.read_text().splitlines() if path.exists() else []
 
 
-class Failing(Protocol):
-    def __call__(self, number: int) -> list[str]: ...
-
-
 @pytest.fixture
 def tenure(tmp_path: pathlib.Path) -> Program:
-    """The command, with a small shop's application beside it."""
+    """The command, with a small shop's application beside it, on an SQLite file."""
     program = Program(tmp_path)
     program.write("shop.py", SHOP)
     return program
 
 
-@pytest.fixture
-def fails(tenure: Program) -> Failing:
-    """Make a number of failed jobs, and return their ids."""
-
-    def make(number: int) -> list[str]:
-        pushed = [tenure("push", "fail", '["hunter2"]', "--app", "shop:app").stdout.strip() for _ in range(number)]
-        assert tenure("worker", "shop:app", "--stop-when-empty").returncode == 0
-        return pushed
-
-    return make
+@pytest.fixture(params=["sqlite", "valkey"])
+def everywhere(request: pytest.FixtureRequest, tenure: Program, namespace: str) -> Iterator[Program]:
+    """The same, once on an SQLite file and once on Valkey."""
+    if request.param == "sqlite":
+        yield tenure
+        return
+    server: Server = request.getfixturevalue("valkey")
+    tenure.env |= {"TENURE_URL": server.url, "QUEUE_NAMESPACE": namespace}
+    yield tenure
+    asyncio.run(forget(server, namespace))

@@ -23,14 +23,33 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_done_is_0(tenure: Program) -> None:
-    assert tenure("status").returncode == 0
-    assert tenure("--version").stdout.startswith("tenure ")
+    assert tenure.process("status").returncode == 0
+    assert tenure.process("--version").stdout.startswith("tenure ")
 
 
 def test_failed_is_1(tenure: Program) -> None:
-    done = tenure("forget", "no-such-job")
+    done = tenure.process("forget", "no-such-job")
     assert done.returncode == 1
     assert "no-such-job" in one_line(done)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--version"], 0),
+        (["failed", "--help"], 0),
+        (["forget", "no-such-job"], 1),
+        (["retry", "--all"], 2),
+        (["nothing"], 2),
+        ([], 2),
+        (["worker", "nowhere:app", "--once"], 3),
+    ],
+    ids=str,
+)
+def test_a_process_ends_and_says_what_the_command_does(tenure: Program, arguments: list[str], code: int) -> None:
+    here, there = tenure(*arguments), tenure.process(*arguments)
+    assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
+    assert there.returncode == code
 
 
 @pytest.mark.parametrize(
@@ -51,6 +70,14 @@ def test_failed_is_1(tenure: Program) -> None:
         (["worker", "../shop:app", "--once"], "not of the form"),
         (["worker"], "no application is named"),
         (["retry"], "--all"),
+        (["jobs", "--state", "failed"], "--state"),
+        (["pause"], "QUEUE"),
+        (["cancel"], "ID"),
+        (["cancel", "not an id"], "job id"),
+        (["clear"], "--queue"),
+        (["prune"], "--hours"),
+        (["unreadable", "export"], "KEY"),
+        (["restart", "--url", "memory://"], "memory"),
         (["retry", "an-id", "--all"], "--all"),
         (["retry", "--all"], "--force"),
         (["retry", "not an id"], "job id"),
@@ -145,13 +172,26 @@ def test_an_unreachable_store_is_4(tenure: Program) -> None:
         url = f"redis://user:{CANARY}@127.0.0.1:{taken.getsockname()[1]}/0"
         for arguments in (
             ["status"],
+            ["jobs"],
             ["failed"],
+            ["unreadable"],
+            ["unreadable", "export", "1-1"],
+            ["unreadable", "drop", "1-1", "--force"],
             ["retry", "--all", "--force"],
+            ["retry", "an-id"],
+            ["forget", "an-id"],
+            ["prune", "--hours", "1"],
+            ["cancel", "an-id"],
+            ["clear", "--queue", "default", "--force"],
+            ["pause", "default"],
+            ["resume", "default"],
+            ["restart"],
             ["push", "greet", '["a"]', "--app", "shop:app"],
         ):
             done = tenure(*arguments, env={"TENURE_URL": url})
-            assert done.returncode == 4, done.stderr
+            assert done.returncode == 4, (arguments, done.stderr)
             assert CANARY not in one_line(done)
+        assert tenure.process("status", env={"TENURE_URL": url}).returncode == 4
 
 
 def test_a_closed_pipe_is_no_traceback(tenure: Program) -> None:
@@ -172,9 +212,14 @@ def test_an_interrupted_command_is_130(tenure: Program) -> None:
 def test_an_option_from_the_environment_is_taken(tenure: Program) -> None:
     done = tenure("failed", env={"TENURE_JSON": "1"})
     assert done.stdout.strip() == '{"failed": []}'
+    assert tenure("status", env={"TENURE_QUEUE": "mail", "TENURE_JSON": "1"}).stdout.count('"queue": "mail"') == 1
 
 
-def test_no_environment_variable_confirms(tenure: Program) -> None:
-    done = tenure("retry", "--all", env={"TENURE_FORCE": "1", "TENURE_RETRY_FORCE": "1"})
+@pytest.mark.parametrize(
+    "arguments", [["retry", "--all"], ["clear", "--queue", "default"], ["unreadable", "drop", "1"]], ids=" ".join
+)
+def test_no_environment_variable_confirms(tenure: Program, arguments: list[str]) -> None:
+    keys = ("TENURE_FORCE", "TENURE_RETRY_FORCE", "TENURE_CLEAR_FORCE", "TENURE_YES", "TENURE_DROP_FORCE")
+    done = tenure(*arguments, env=dict.fromkeys(keys, "1"))
     assert done.returncode == 2
     assert "--force" in one_line(done)

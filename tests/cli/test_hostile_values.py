@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tenure import Tenure
-from tenure.queue import Fail, Failure, Push
+from tenure.queue import Fail, Failure, Push, SetAside
 from tests.cli.conftest import Program
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\r\nforged: line\u202egpj\x9b31m"
@@ -14,7 +14,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\r\nforged: line\u202egpj\x9b31m"
 
 @pytest.fixture
 async def hostile(tenure: Program) -> Program:
-    """Two failed jobs: one whose error and arguments misbehave, and one whose name does."""
+    """Failed jobs whose error and arguments or whose name misbehave, waiting ones, and a record set aside."""
     app = Tenure(tenure.env["TENURE_URL"], namespace="shop")
     queue = app.queue()
     failure = Failure(reason="exception", type=HOSTILE, message=HOSTILE, traceback=HOSTILE)
@@ -23,6 +23,11 @@ async def hostile(tenure: Program) -> Program:
         await queue.push([Push(queue="q", id=job_id, envelope=envelope)])
         [lease] = (await queue.claim(["q"], limit=1, lease=30, wait=0)).leases
         await queue.settle([Fail(lease, failure)])
+    await queue.push([Push(queue="q", id="odd", envelope=HOSTILE.encode())])
+    [lease] = (await queue.claim(["q"], limit=1, lease=30, wait=0)).leases
+    await queue.settle([SetAside(lease, HOSTILE)])
+    for job_id, delay in (("ready", 0.0), ("delayed", 60.0)):
+        await queue.push([Push(queue="q", id=job_id, envelope=envelope, delay=delay)])
     await app.aclose()
     return tenure
 
@@ -37,6 +42,11 @@ async def hostile(tenure: Program) -> Program:
         ["failed", "show", "bad", "--reveal", "--yes", "--json"],
         ["failed", "show", "worse", "--reveal", "--yes"],
         ["status"],
+        ["jobs"],
+        ["jobs", "--json"],
+        ["jobs", "--limit", "1"],
+        ["unreadable"],
+        ["unreadable", "list", "--json"],
     ],
     ids=" ".join,
 )
@@ -73,7 +83,9 @@ async def test_an_envelope_that_cannot_be_read_is_listed_all_the_same(tenure: Pr
 
 
 def test_what_the_command_line_itself_was_given_is_inert_in_its_errors(tenure: Program) -> None:
-    for arguments in (["\x1b[2J"], ["worker", "\x1b[2J:app"], ["retry", "\x1b[2J"], ["status", "-q", "a\r\nb"]):
+    for arguments in (["\x1b[2J"], ["worker", "\x1b[2J:app"], ["retry", "\x1b[2J"], ["status", "-q", "a\r\nb"],
+        ["jobs", "--cursor", "\x1b[2J"], ["pause", "\x9b31m"], ["unreadable", "export", "\u202e"], ["prune", "--hours", "\x07"],
+    ):  # fmt: skip
         done = tenure(*arguments)
         assert done.returncode == 2
         assert len(done.stderr.strip("\n").split("\n")) == 1
@@ -81,6 +93,6 @@ def test_what_the_command_line_itself_was_given_is_inert_in_its_errors(tenure: P
 
 
 def test_a_terminal_that_knows_ascii_only_is_no_obstacle(tenure: Program) -> None:
-    done = tenure("push", "greet", '["x"]', "--app", "shop:app", "--queue", "é", env={"PYTHONIOENCODING": "ascii"})
+    done = tenure.process("push", "greet", '["x"]', "--app", "shop:app", "--queue", "é", env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

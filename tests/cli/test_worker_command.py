@@ -3,12 +3,26 @@
 import json
 import signal
 import socket
+import time
 
 import pytest
 
 from tests.cli.conftest import Program
 from tests.support import processes
 from tests.support.servers import Server
+
+LONELY = """
+from tenure import Injected, Tenure
+
+app = Tenure()
+
+
+class Mailer: ...
+
+
+@app.job
+def send(to: str, *, mailer: Mailer = Injected) -> None: ...
+"""
 
 BUSY = ["worker", "shop:app", "--queues", "slow", "--concurrency", "2"]
 
@@ -21,7 +35,7 @@ def push(tenure: Program, name: str, arguments: list[object], *options: str) -> 
 
 def test_it_says_what_it_works_on_and_why_it_ended(tenure: Program) -> None:
     push(tenure, "greet", ["Ana"])
-    done = tenure("worker", "shop:app", "--stop-when-empty", "-c", "7")
+    done = tenure.process("worker", "shop:app", "--stop-when-empty", "-c", "7")
     assert done.returncode == 0
     assert done.stdout == ""
     first, *_, last = done.stderr.strip().splitlines()
@@ -74,17 +88,62 @@ def test_a_signal_lets_running_jobs_end_and_is_0(tenure: Program, number: signal
     assert tenure.ran == ["sleep begins", "sleep ends"]
 
 
-def test_a_second_signal_gives_the_jobs_back_at_once(tenure: Program) -> None:
+def test_a_second_signal_gives_the_jobs_back_at_once_and_is_1(tenure: Program) -> None:
     push(tenure, "sleep", [30])
     with tenure.begin(*BUSY) as worker:
         processes.eventually(lambda: "sleep begins" in tenure.ran, 10)
         worker.signal(signal.SIGINT)
         worker.wait_for_output("draining")  # two signals at the same moment are one
         worker.signal(signal.SIGINT)
-        assert worker.wait(10) == 0
+        assert worker.wait(10) == 1
+        assert worker.output.strip().splitlines()[-1] == "tenure: stopped: shutdown, forced by a second signal"
         assert "Traceback" not in worker.output
     [row] = json.loads(tenure("status", "--queue", "slow", "--json").stdout)["queues"]
     assert (row["ready"] + row["delayed"], row["leased"]) == (1, 0)
+
+
+def test_the_signal_after_a_limit_is_the_first_one(tenure: Program) -> None:
+    push(tenure, "sleep", [0.8])
+    with tenure.begin(*BUSY, "--max-jobs", "1") as worker:
+        processes.eventually(lambda: "sleep begins" in tenure.ran, 10)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait(10) == 0
+        assert worker.output.strip().splitlines()[-1] == "tenure: stopped: max_jobs"
+    assert tenure.ran == ["sleep begins", "sleep ends"]
+
+
+def test_restart_lets_all_workers_finish_and_end_with_0(everywhere: Program) -> None:  # S8, K17
+    push(everywhere, "sleep", [1.5])
+    with everywhere.begin(*BUSY) as first, everywhere.begin(*BUSY) as second:
+        for worker in (first, second):
+            worker.wait_for_output("worker started")
+        processes.eventually(lambda: "sleep begins" in everywhere.ran, 10)
+        done = everywhere("restart")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "restart requested\n", "")
+        for worker in (first, second):
+            assert worker.wait(15) == 0
+            assert worker.output.strip().splitlines()[-1] == "tenure: stopped: restart"
+    assert everywhere.ran == ["sleep begins", "sleep ends"]
+    assert everywhere("worker", "shop:app", "--stop-when-empty").returncode == 0
+
+
+def test_the_wait_of_a_claim_comes_from_the_environment_unless_it_is_said(tenure: Program) -> None:
+    poll = {"QUEUE_POLL_TIMEOUT": "1.3"}
+    for options, least in (([], 1.3), (["--sleep", "0.05"], 0.05)):
+        began = time.monotonic()
+        assert tenure("worker", "shop:app", "--once", *options, env=poll).returncode == 0
+        assert time.monotonic() - began >= least
+    assert "QUEUE_POLL_TIMEOUT" in tenure("worker", "shop:app", "--once", env={"QUEUE_POLL_TIMEOUT": "0"}).stderr
+
+
+def test_a_service_that_nobody_registered_is_one_line_and_2(tenure: Program) -> None:
+    tenure.write("lonely.py", LONELY)
+    done = tenure.process("worker", "lonely:app", "--once")
+    assert (done.returncode, done.stdout) == (2, "")
+    *_, last = done.stderr.strip().splitlines()
+    assert "Traceback" not in done.stderr
+    assert last.startswith("tenure: app.services: not registered")
+    assert "Mailer" in last
 
 
 def test_without_its_store_it_keeps_trying(tenure: Program) -> None:

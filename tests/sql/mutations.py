@@ -13,9 +13,14 @@ from tenure.testing.contract import (
     about_delays,
     about_failing,
     about_leases,
+    about_listing,
+    about_pausing,
     about_priorities,
+    about_pruning,
     about_pushing,
+    about_restarting,
     about_settling,
+    about_the_unreadable,
 )
 from tests.contract.mutants import Behaviour, Mutant
 
@@ -199,4 +204,79 @@ OTHERS = [
     ),
 ]
 
-MUTANTS = [*TOKENS, *OTHERS]
+ONE_QUEUE = about_pausing.test_pausing_one_queue_leaves_the_others_alone
+KEPT_APART = about_the_unreadable.test_records_are_kept_per_queue_and_namespace
+
+OPERATING = [
+    Mutant(
+        "hands out what is paused",
+        "FIND_QUEUE",
+        "EXISTS (SELECT 1 FROM tenure_paused",
+        "0 AND EXISTS (SELECT 1 FROM tenure_paused",
+        about_pausing.test_a_paused_queue_hands_out_nothing_until_it_is_resumed,
+    ),
+    Mutant("pauses all namespaces", "FIND_QUEUE", "p.namespace = q.namespace AND", "", ONE_QUEUE),
+    Mutant("pauses all queues", "FIND_QUEUE", "AND p.name = q.name", "", ONE_QUEUE),
+    Mutant("tells of all namespaces", "FIND_PAUSED", "WHERE namespace = ?", "WHERE (namespace = ? OR 1)", ONE_QUEUE),
+    Mutant("resumes all queues", "RESUME", "AND name = ?", "AND (name = ? OR 1)", ONE_QUEUE),
+    Mutant(
+        "keeps the first marker",
+        "SET_SETTING",
+        "DO UPDATE SET value = excluded.value",
+        "DO NOTHING",
+        about_restarting.test_the_marker_changes_with_each_request,
+    ),
+    Mutant(
+        "restarts all namespaces",
+        "FIND_SETTING",
+        "WHERE namespace = ?",
+        "WHERE (namespace = ? OR 1)",
+        about_restarting.test_a_marker_belongs_to_one_namespace,
+    ),
+    Mutant(
+        "prunes the young",
+        "PRUNABLE",
+        "rank <= :until",
+        "(rank <= :until OR 1)",
+        about_pruning.test_a_prune_of_nothing_old_removes_nothing,
+    ),
+    Mutant(
+        "shows the last of a page again",
+        "JOBS_PAGE",
+        "(rank, entry) > (:rank, :entry)",
+        "(rank, entry) >= (:rank, :entry)",
+        partial(about_listing.test_reading_page_by_page_to_the_end_gives_each_job_once, limit=7),
+    ),
+    Mutant(
+        "skips what falls due at the same moment",
+        "JOBS_PAGE",
+        "(rank, entry) > (:rank, :entry)",
+        "rank > :rank AND :entry = :entry",
+        partial(about_listing.test_reading_page_by_page_to_the_end_gives_each_job_once, limit=7),
+    ),
+    Mutant(
+        "lists by age",
+        "JOBS_PAGE",
+        "ORDER BY rank, entry",
+        "ORDER BY entry",
+        about_listing.test_pages_of_jobs_of_several_priorities_miss_and_repeat_none,
+    ),
+    Mutant(
+        "lists the newest first",
+        "UNREADABLE_PAGE",
+        "ORDER BY number",
+        "ORDER BY number DESC",
+        about_the_unreadable.test_records_are_listed_oldest_first,
+    ),
+    Mutant(
+        "begins anew with each page",
+        "UNREADABLE_PAGE",
+        "AND number > ?",
+        "AND (number > ? OR 1)",
+        about_the_unreadable.test_records_are_read_in_pages_each_behind_the_last_key,
+    ),
+    Mutant("reads any queue's", "UNREADABLE_BYTES", "AND queue = ?", "AND (queue = ? OR 1)", KEPT_APART),
+    Mutant("drops any queue's", "DROP_UNREADABLE", "AND queue = ?", "AND (queue = ? OR 1)", KEPT_APART),
+]
+
+MUTANTS = [*TOKENS, *OTHERS, *OPERATING]

@@ -17,6 +17,7 @@ from tenure.queue import (
     Drop,
     Fail,
     Failure,
+    JobState,
     Lease,
     Push,
     Release,
@@ -29,7 +30,8 @@ from tests.sql.test_clock import Hands
 
 QUEUES = ["a", "b"]
 IDS = [f"i{number}" for number in range(12)]
-STEPS = 800
+LISTED = [JobState.READY, JobState.DELAYED, JobState.RUNNING]
+STEPS = 1500
 SEEDS = [int(os.environ["TENURE_WALK_SEED"])] if "TENURE_WALK_SEED" in os.environ else [1, 2, 3]
 ENDS: list[Any] = [
     Ack,
@@ -135,6 +137,55 @@ class Walk:
         assert list(again[0]) == list(again[1]) == [False] * len(again[0])
         self.done["retried" if retry else "forgotten"] += ours.count(True)
 
+    async def tell(self) -> None:
+        queue = self.dice.choice(QUEUES)
+        # Seldom: while a queue is paused, nothing else happens to it.
+        pause = self.dice.random() < 0.2
+        ours, theirs = [await (driver.pause(queue) if pause else driver.resume(queue)) for driver in self.drivers]
+        assert ours == theirs
+        self.done["paused" if pause else "resumed"] += ours
+
+    async def prune(self) -> None:
+        queue, age = self.dice.choice(QUEUES), self.dice.choice([0, 5, 20, 60])
+        ours, theirs = [await driver.prune(queue, older_than=age) for driver in self.drivers]
+        assert ours == theirs
+        self.done["pruned"] += ours
+
+    async def drop(self) -> None:
+        queue = self.dice.choice(QUEUES)
+        records = [await driver.unreadable(queue, limit=3) for driver in self.drivers]
+        plain = [[(r.id, r.reason, r.size) for r in one] for one in records]
+        assert plain[0] == plain[1]
+        if records[0]:
+            (ours, our_bytes), (theirs, their_bytes) = [
+                (list(await driver.drop_unreadable(queue, [keys[0], keys[0]])), content)
+                for driver, one in zip(self.drivers, records, strict=True)
+                if (keys := [record.key for record in one])
+                for content in [await driver.unreadable_bytes(queue, keys[0])]
+            ]
+            assert ours == theirs == [True, False]
+            assert our_bytes == their_bytes
+            assert our_bytes is not None
+            self.done["dropped"] += 1
+
+    async def list_jobs(self) -> None:
+        queue, state, limit = self.dice.choice(QUEUES), self.dice.choice(LISTED), self.dice.randint(1, 4)
+        cursors: list[str | None] = [None, None]
+        while True:
+            pages = [
+                await driver.jobs(queue, state, limit=limit, cursor=cursor)
+                for driver, cursor in zip(self.drivers, cursors, strict=True)
+            ]
+            ours, theirs = [[(j.id, j.priority, j.attempts, j.crashes, j.name) for j in page.jobs] for page in pages]
+            assert ours == theirs
+            times = [[job.seconds for job in page.jobs] for page in pages]
+            assert times[0] == pytest.approx(times[1], abs=1e-4)
+            self.done["listed"] += len(ours)
+            cursors = [page.cursor for page in pages]
+            assert (cursors[0] is None) is (cursors[1] is None)
+            if cursors[0] is None:
+                return
+
     async def read(self) -> None:
         for queue in QUEUES:
             counts = [await driver.counts(queue) for driver in self.drivers]
@@ -142,11 +193,12 @@ class Walk:
             assert counts[0].oldest_age == pytest.approx(counts[1].oldest_age, abs=1e-4)
             states = [list(await driver.states(queue, IDS)) for driver in self.drivers]
             assert states[0] == states[1]
+        assert list(await self.drivers[0].paused(QUEUES)) == list(await self.drivers[1].paused(QUEUES))
         assert list(await self.drivers[0].queues()) == list(await self.drivers[1].queues())
 
     async def go(self) -> None:
-        acts = {self.push: 25, self.claim: 25, self.settle: 25, self.renew: 6, self.cancel: 5, self.failed: 5}
-        acts |= {self.clear: 1}
+        acts = {self.push: 25, self.claim: 25, self.settle: 25, self.renew: 6, self.cancel: 5, self.failed: 8}
+        acts |= {self.clear: 1, self.tell: 4, self.prune: 2, self.drop: 2, self.list_jobs: 5}
         for _ in range(STEPS):
             (act,) = self.dice.choices(list(acts), list(acts.values()))
             await act()
@@ -174,4 +226,5 @@ async def test_both_drivers_give_the_same_answers(path: pathlib.Path, opened: Op
     assert_consistent(path)
     everything = {"stored", "held", "leased", "suspect", "crashed", "expired", "done", "stale", "cancelled", "lost"}
     everything |= {"cancel_requested", "removed", "requested", "not_found", "cleared", "retried", "forgotten"}
+    everything |= {"paused", "resumed", "pruned", "dropped", "listed"}
     assert {name for name in everything if not walk.done[name]} == set(), walk.done

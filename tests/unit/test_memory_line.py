@@ -2,7 +2,9 @@
 
 import random
 
-from tenure.drivers.memory.line import Job, Line
+import pytest
+
+from tenure.drivers.memory.line import Job, Key, Line
 
 
 def job(name: str) -> Job:
@@ -67,12 +69,39 @@ def test_counting_agrees_with_looking_at_each() -> None:
         assert line.count_until(limit) == sum(rank <= limit for rank in ranks.values())
 
 
-def test_a_line_forgets_the_gone_when_they_outnumber_the_present() -> None:
+def test_a_line_keeps_nothing_of_the_gone() -> None:
     line = Line()
     stays = job("stays")
     line.add(stays, (0.0, 0))
     for number in range(10_000):
         line.add(job("comes and goes"), (1e9, number))
         line.remove(job("comes and goes"))
-    assert names(line) == ["stays"]
-    assert len(line._heap) < 100
+    assert len(line) == 1
+    assert line.behind(None, 10) == [((0.0, 0), stays)]
+    assert line.count_until(1e9) == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_long_line_is_read_from_any_place_as_if_it_were_sorted_each_time(seed: int) -> None:
+    dice = random.Random(seed)
+    line = Line()
+    places: dict[str, Key] = {}
+    for number in range(6000):
+        one = job(f"j{dice.randint(0, 3500)}")
+        if one.id in places and dice.random() < 0.3:
+            line.remove(one)
+            del places[one.id]
+        else:
+            places[one.id] = float(dice.randint(0, 500)), number
+            line.add(one, places[one.id])
+        if number % 200 == 199:
+            order = sorted(places.values())
+            assert [key for key, _ in line.behind(None, 10_000)] == order
+            limit, skipped = dice.randint(1, 1500), dice.randint(0, 4000)
+            assert [key for key, _ in line.beyond(skipped, limit)] == order[skipped : skipped + limit]
+            place = dice.choice([*order, (250.0, -1), (-1.0, 0), (501.0, 0)])
+            behind = [key for key in order if key > place]
+            assert [key for key, _ in line.behind(place, limit)] == behind[:limit]
+            assert line.count_until(250) == sum(rank <= 250 for rank, _ in order)
+    assert len(names(line)) == len(places)
+    assert line.behind(None, 5) == line.beyond(0, 5) == []

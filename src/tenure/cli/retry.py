@@ -50,9 +50,7 @@ def retry(
     _judge([answer for answer in answers if answer.outcome == "refused" or (ids and answer.outcome == "gone")])
 
 
-async def _retry(
-    store: Store, names: Sequence[str] | None, ids: Sequence[str], job: str | None
-) -> Sequence[Retried]:
+async def _retry(store: Store, names: Sequence[str] | None, ids: Sequence[str], job: str | None) -> Sequence[Retried]:
     if not ids:
         return [
             answer

@@ -1,7 +1,7 @@
 """``tenure status``."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -9,9 +9,19 @@ from tenure.cli import output
 from tenure.cli.options import json_option, queues, store_options
 from tenure.cli.output import age, say, table
 from tenure.cli.store import Store, Where, operate
+from tenure.errors import NotSupported
 from tenure.queue import Counts
 
-_COLUMNS = ("ready", "delayed", "leased", "lapsed", "failed", "unreadable")
+_COLUMNS: Final = ("ready", "delayed", "leased", "lapsed", "failed", "unreadable", "size")
+
+
+class QueueStatus(NamedTuple):
+    """A queue as the command shows it."""
+
+    name: str
+    counts: Counts
+    paused: bool | None
+    """None when the driver pauses nothing."""
 
 
 @click.command()
@@ -22,26 +32,46 @@ def status(names: tuple[str, ...] | None, *, as_json: bool, **where: Any) -> Non
     """Count the jobs of each queue.
 
     Leased jobs are running, or were when their worker died: lapsed ones are past their deadline and go to the next
-    worker that claims.
+    worker that claims. The size is what waits: ready, delayed and lapsed.
     """
     counted = operate(Where(**where), lambda store: _count(store, names))
     (_print_json if as_json else _print_table)(counted)
 
 
-async def _count(store: Store, names: Sequence[str] | None) -> Sequence[tuple[str, Counts]]:
-    return [(name, await store.counts(name)) for name in await store.queues(names)]
+async def _count(store: Store, names: Sequence[str] | None) -> Sequence[QueueStatus]:
+    chosen = await store.queues(names)
+    paused: Sequence[bool | None]
+    try:
+        paused = await store.operations.paused(chosen, **store.on)
+    except NotSupported:
+        paused = [None] * len(chosen)
+    return [
+        QueueStatus(name, await store.operations.counts(name, **store.on), flag)
+        for name, flag in zip(chosen, paused, strict=True)
+    ]
 
 
-def _print_json(counted: Sequence[tuple[str, Counts]]) -> None:
+def _print_json(counted: Sequence[QueueStatus]) -> None:
     rows = [
-        {"queue": name, **{column: getattr(counts, column) for column in _COLUMNS}, "oldest_age": counts.oldest_age}
-        for name, counts in counted
+        {
+            "queue": queue.name,
+            **{column: getattr(queue.counts, column) for column in _COLUMNS},
+            "oldest_age": queue.counts.oldest_age,
+            "paused": queue.paused,
+        }
+        for queue in counted
     ]
     say(output.as_json({"queues": rows}))
 
 
-def _print_table(counted: Sequence[tuple[str, Counts]]) -> None:
+def _print_table(counted: Sequence[QueueStatus]) -> None:
     rows = [
-        (name, *(getattr(counts, column) for column in _COLUMNS), age(counts.oldest_age)) for name, counts in counted
+        (
+            queue.name,
+            *(getattr(queue.counts, column) for column in _COLUMNS),
+            age(queue.counts.oldest_age),
+            "yes" if queue.paused else None,
+        )
+        for queue in counted
     ]
-    say(table(("queue", *_COLUMNS, "oldest"), rows))
+    say(table(("queue", *_COLUMNS, "oldest", "paused"), rows))

@@ -12,7 +12,7 @@ from tenure.cli.options import queues, seconds, setting
 from tenure.cli.output import note
 from tenure.cli.target import find_app
 from tenure.registry import DEFAULT_QUEUE
-from tenure.worker import ExitReason, WorkerOptions, run_worker
+from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 
 
 @click.command()
@@ -36,9 +36,9 @@ from tenure.worker import ExitReason, WorkerOptions, run_worker
 @seconds("--backoff", help="Wait between attempts.  [default: growing, with jitter]")
 @seconds("--timeout", above=True, help="Limit of an attempt of jobs that do not say.  [default: none]")
 @seconds("--lease", above=True, help="Length of a lease.  [default: QUEUE_VISIBILITY_TIMEOUT_SECONDS, 300]")
-@seconds("--sleep", above=True, default=1.0, show_default=True, help="The longest wait of one claim.")
+@seconds("--sleep", above=True, help="The longest wait of one claim.  [default: QUEUE_POLL_TIMEOUT, 1]")
 @setting("--once", is_flag=True, help="Run one job, and stop.")
-@setting("--stop-when-empty", is_flag=True, help="Stop when nothing is ready.")
+@setting("--stop-when-empty", is_flag=True, help="Stop when nothing is ready, or its queue is paused.")
 @setting("--max-jobs", type=click.IntRange(1), help="Stop after so many jobs.")
 @seconds("--max-time", above=True, help="Stop after this time.")
 @seconds("--drain-timeout", default=25.0, show_default=True, help="How long running jobs may go on after a signal.")
@@ -53,7 +53,7 @@ def worker(
     backoff: float | None,
     timeout: float | None,
     lease: float | None,
-    sleep: float,
+    sleep: float | None,
     *,
     once: bool,
     stop_when_empty: bool,
@@ -67,7 +67,7 @@ def worker(
 
     Without APP, the environment's TENURE_APP names it, or app under [tool.tenure] in pyproject.toml. SIGTERM and
     Ctrl-C end the worker in order: it claims no more, lets running jobs end, gives back the rest. A second signal
-    gives them back at once.
+    gives them back at once, and the exit code is 1 then.
     """
     logs.set_up(log_level, log_format)
     options = WorkerOptions(
@@ -85,12 +85,12 @@ def worker(
         max_time=max_time,
         drain_timeout=drain_timeout,
     )
-    reason = _run(target, options)
-    note(f"tenure: stopped: {reason.value}")
-    return ExitCode.FAILED if reason is ExitReason.ERROR else ExitCode.DONE
+    ended = _run(target, options)
+    note(f"tenure: stopped: {ended.reason.value}{', forced by a second signal' if ended.forced else ''}")
+    return ExitCode.FAILED if ended.forced or ended.reason is ExitReason.ERROR else ExitCode.DONE
 
 
-def _run(target: str | None, options: WorkerOptions) -> ExitReason:
+def _run(target: str | None, options: WorkerOptions) -> Ended:
     # The worker handles its signals from its start on. Before that, while the application is imported, either of the
     # two that stop a worker in order finds none that runs: the order is the same, and so is the exit code.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -99,7 +99,7 @@ def _run(target: str | None, options: WorkerOptions) -> ExitReason:
         note(banner(app, options))
         return run_worker(app, options)
     except KeyboardInterrupt:
-        return ExitReason.SHUTDOWN
+        return Ended(ExitReason.SHUTDOWN)
 
 
 def banner(app: Tenure, options: WorkerOptions) -> str:

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from tenure.operating import UnreadableRecord
-from tenure.summaries import number_after, record_number
+from tenure.summaries import check_limit, number_after, record_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class UnreadableRecords:
 
     def page(self, limit: int, after: str) -> list[UnreadableRecord]:
         """Return records, oldest first, those behind a key."""
+        check_limit(limit)
         start = bisect_right(self._numbers, number_after(after))
         return [_told(self._queue, number, self._records[number]) for number in self._numbers[start : start + limit]]
 

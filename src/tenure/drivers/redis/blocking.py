@@ -33,13 +33,17 @@ class BlockingLinks:
             except IndexError:
                 link = self._endpoint.blocking_link(self._timeout)
             pause = 0.0
+            send = link.exchange
             try:
-                reply = link.exchange(call.command())
+                while True:
+                    reply = send(call.command())
+                    if call.answered(reply):
+                        return reply
+                    if not call.tied:
+                        break
+                    send = link.go_on
             except Trouble as trouble:
                 pause = call.troubled(trouble)
-            else:
-                if call.answered(reply):
-                    return reply
             finally:
                 idle.append(link)
                 if self._closed:

@@ -8,14 +8,23 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from tenure.drivers.redis.pushing import MOST_BYTES, MOST_JOBS, Bulk, Part
 from tenure.drivers.redis.session import Session
-from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError
+from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
 from tenure.queue import Push, Pushed
 
 UNDER_WAY = 2
 """How many calls to one queue may be under way: while the server works on one, the next is made."""
+
+
+class Answer(NamedTuple):
+    """What became of jobs that were sent together."""
+
+    letters: str
+    short: DurabilityNotReached | None
+    """They are stored, and what they waited for did not come."""
 
 
 class Pushes:
@@ -23,7 +32,7 @@ class Pushes:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[tuple[str, int], _Line] = {}
         self._registered: set[str] = set()
 
     async def push(self, jobs: Sequence[Push]) -> list[Pushed]:
@@ -31,32 +40,41 @@ class Pushes:
         bulk = Bulk(jobs)
         for part in bulk.parts:
             try:
-                bulk.answered(part, await self._line(part.queue).send(part))
-            except StoreError as error:
+                answer = await self._line(part.queue, part.durability).send(part)
+            except (StoreError, NotSupported) as error:
                 bulk.failed(part, error)
                 break
+            if answer.short is not None:
+                bulk.unconfirmed(part, answer.letters, answer.short)
+                break
+            bulk.answered(part, answer.letters)
         return bulk.result()
 
-    def _line(self, queue: str) -> "_Line":
-        line = self._lines.get(queue)
+    def _line(self, queue: str, durability: int) -> "_Line":
+        # What waits for a disk or a replica must not hold up the rest.
+        line = self._lines.get((queue, durability))
         if line is None:
-            line = self._lines[queue] = _Line(self, self._session)
+            line = self._lines[queue, durability] = _Line(self, self._session)
         return line
 
-    async def send(self, queue: str, arguments: list[bytes | str]) -> str:
-        """Make one call, and return its letters."""
+    async def send(self, queue: str, durability: int, arguments: list[bytes | str]) -> Answer:
+        """Make one call."""
         known = queue in self._registered
         if not known:
             try:
                 await self._register(queue)
             except OutcomeUnknown as error:
                 raise ConnectionFailed("the connection broke before the push was sent; nothing was stored") from error
-        reply = await self._session.write(queue, "push", arguments)
+        short: DurabilityNotReached | None = None
+        if durability == 1:
+            reply = await self._session.write(queue, "push", arguments)
+        else:
+            reply, short = await self._session.write_confirmed(queue, "push", arguments, durability)
         if known and reply[2:] == [b"1"]:
             # Its first jobs ever, and we knew it before: the store was emptied under us, and its list of queues too.
             self._registered.discard(queue)
         letters: bytes = reply[1]
-        return letters.decode()
+        return Answer(letters.decode(), short)
 
     async def _register(self, queue: str) -> None:
         await self._session.command(b"SADD", self._session.keyspace.queues, queue)
@@ -64,7 +82,7 @@ class Pushes:
 
 
 class _Line:
-    """The pushes to one queue."""
+    """The pushes to one queue, of one class of durability."""
 
     def __init__(self, pushes: Pushes, session: Session) -> None:
         self._pushes = pushes
@@ -73,10 +91,10 @@ class _Line:
         self._under_way = 0
         self._called = False
 
-    async def send(self, part: Part) -> str:
-        """Send the part with others of this moment, and return its letters. Cancelling the caller changes nothing."""
+    async def send(self, part: Part) -> Answer:
+        """Send the part with others of this moment. Cancelling the caller changes nothing."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[str] = loop.create_future()
+        future: asyncio.Future[Answer] = loop.create_future()
         self._waiting.append((part, future))
         if not self._called and self._under_way < UNDER_WAY:
             # At the end of this round of the loop, when everyone who is ready has spoken.
@@ -99,13 +117,16 @@ class _Line:
             self._session.start(self._send(taken))
 
     async def _send(self, taken: "list[_Waiting]") -> None:
-        outcome: list[str] | Exception = OutcomeUnknown("the queue was closed while the push was under way")
+        outcome: list[Answer] | Exception = OutcomeUnknown("the queue was closed while the push was under way")
         try:
             arguments = [argument for part, _ in taken for argument in part.arguments]
-            letters = await self._pushes.send(taken[0][0].queue, arguments)
+            first = taken[0][0]
+            letters, short = await self._pushes.send(first.queue, first.durability, arguments)
             ends = list(accumulate(len(part) for part, _ in taken))
-            outcome = [letters[end - len(part) : end] for end, (part, _) in zip(ends, taken, strict=True)]
-        except StoreError as error:
+            outcome = [
+                Answer(letters[end - len(part) : end], short) for end, (part, _) in zip(ends, taken, strict=True)
+            ]
+        except (StoreError, NotSupported) as error:
             outcome = error
         finally:
             # Also when the loop is being shut down: whoever still waits must be told.
@@ -114,10 +135,10 @@ class _Line:
             self._go()
 
 
-_Waiting = tuple[Part, "asyncio.Future[str]"]
+_Waiting = tuple[Part, "asyncio.Future[Answer]"]
 
 
-def _tell(taken: list[_Waiting], outcome: list[str] | Exception) -> None:
+def _tell(taken: list[_Waiting], outcome: list[Answer] | Exception) -> None:
     for place, (_, future) in enumerate(taken):
         if future.done():
             continue

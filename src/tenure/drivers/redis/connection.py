@@ -153,6 +153,16 @@ class Link:
                 await connection.connect()
         except (exceptions.RedisError, OSError) as error:
             raise _unconnected(error, self._place) from error
+        return await self._sent(command, timeout)
+
+    async def go_on(self, command: bytes, timeout: float) -> Reply:
+        """Send a packed command on the connection as it is; ``Lost`` when it was closed meanwhile."""
+        if not self._connection.is_connected:
+            raise Lost("closed meanwhile")
+        return await self._sent(command, timeout)
+
+    async def _sent(self, command: bytes, timeout: float) -> Reply:
+        connection = self._connection
         try:
             async with asyncio.timeout(timeout):
                 await connection.send_packed_command((command,), check_health=False)
@@ -183,6 +193,16 @@ class BlockingLink:
                 connection.connect()
         except (exceptions.RedisError, OSError) as error:
             raise _unconnected(error, self._place) from error
+        return self._sent(command)
+
+    def go_on(self, command: bytes) -> Reply:
+        """Send a packed command on the connection as it is; ``Lost`` when it was closed meanwhile."""
+        if not self._connection.is_connected:
+            raise Lost("closed meanwhile")
+        return self._sent(command)
+
+    def _sent(self, command: bytes) -> Reply:
+        connection = self._connection
         try:
             connection.send_packed_command((command,), check_health=False)
             return connection.read_response()

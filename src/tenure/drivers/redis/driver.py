@@ -8,6 +8,8 @@ from tenure.drivers.redis import record
 from tenure.drivers.redis.claiming import Claims, Terms
 from tenure.drivers.redis.coalescing import Pushes
 from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.doctor import diagnose
+from tenure.drivers.redis.durability import CLASSES, Assurance
 from tenure.drivers.redis.failing import FailedStore
 from tenure.drivers.redis.keeper import RedisKeeper
 from tenure.drivers.redis.keys import Keyspace
@@ -20,6 +22,7 @@ from tenure.drivers.redis.session import Session, Sessions
 from tenure.drivers.redis.settling import Settlements
 from tenure.drivers.redis.sweeping import Sweeper
 from tenure.errors import InvalidOption
+from tenure.operating import Finding
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -41,7 +44,7 @@ from tenure.queue import (
 if TYPE_CHECKING:
     import redis.asyncio
 
-_CAPABILITIES = Capabilities(driver="redis", shared=True)
+_CAPABILITIES = Capabilities(driver="redis", shared=True, durability=CLASSES)
 
 
 class _Parts:
@@ -60,8 +63,8 @@ class RedisQueue:
     """Implements ``Queue``, ``Inspector`` and ``FailedJobs`` of ``tenure.queue`` on Redis 6.2 or newer, or Valkey.
 
     Built around a client, it takes the place and the credentials of the client, opens connections of its own, and
-    closes nothing of the caller's. ``patience`` tells how long to wait for answers. ``scripts`` is for tests that
-    change a copy of one.
+    closes nothing of the caller's. ``patience`` tells how long to wait for answers, ``assurance`` what pushes of a
+    higher durability wait for. ``scripts`` is for tests that change a copy of one.
     """
 
     def __init__(
@@ -71,11 +74,13 @@ class RedisQueue:
         namespace: str,
         prefix: str = "",
         patience: Patience | None = None,
+        assurance: Assurance | None = None,
         scripts: Scripts | None = None,
     ) -> None:
         self._endpoint = client if isinstance(client, Endpoint) else Endpoint.of(client)
         self._keyspace = Keyspace(namespace, prefix)
         self._patience = patience or Patience()
+        self._assurance = assurance or Assurance()
         self._scripts = scripts
         self._sessions: Sessions[_Parts] = Sessions(self._make)
 
@@ -87,13 +92,21 @@ class RedisQueue:
         namespace: str,
         prefix: str = "",
         patience: Patience | None = None,
+        assurance: Assurance | None = None,
         scripts: Scripts | None = None,
     ) -> "RedisQueue":
         """Make a queue on the server of a ``redis://``, ``rediss://`` or ``unix://`` URL."""
-        return cls(Endpoint.from_url(url), namespace=namespace, prefix=prefix, patience=patience, scripts=scripts)
+        return cls(
+            Endpoint.from_url(url),
+            namespace=namespace,
+            prefix=prefix,
+            patience=patience,
+            assurance=assurance,
+            scripts=scripts,
+        )
 
     def _make(self) -> _Parts:
-        return _Parts(Session(self._endpoint, self._keyspace, self._loaded(), self._patience))
+        return _Parts(Session(self._endpoint, self._keyspace, self._loaded(), self._patience, self._assurance))
 
     def _loaded(self) -> Scripts:
         if self._scripts is None:
@@ -186,13 +199,19 @@ class RedisQueue:
         here = self._here
         return await here.session.through(here.failed.change("forget", records))
 
+    async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:
+        """Look at the server for what would break a promise; changes nothing."""
+        wanted = self._assurance.replicas
+        ask = self._here.session.command
+        return await diagnose(ask, self._keyspace, durability=durability, replicas_wanted=wanted)
+
     def keeper(self) -> Keeper:
         """Return a new keeper."""
         return RedisKeeper(self._endpoint, self._keyspace, self._loaded(), self._patience)
 
     def pusher(self) -> Pusher:
         """Return a new blocking pusher."""
-        return RedisPusher(self._endpoint, self._keyspace, self._loaded(), self._patience)
+        return RedisPusher(self._endpoint, self._keyspace, self._loaded(), self._patience, self._assurance)
 
     async def aclose(self) -> None:
         """Close the driver's connections; idempotent, and safe before first use."""

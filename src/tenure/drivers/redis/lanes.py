@@ -106,6 +106,16 @@ class NumberedCall:
         self._renewed = False
 
     @property
+    def client(self) -> bytes:
+        """The key under which the store keeps the call's number and answer, as things stand now."""
+        return self._keys.client(self._lane.client)
+
+    @property
+    def tied(self) -> bool:
+        """Each command stands for itself: it may go over a new connection."""
+        return False
+
+    @property
     def repeated(self) -> bool:
         """It was sent before, and what became of that sending is not known."""
         return self._lost_since is not None

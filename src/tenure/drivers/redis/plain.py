@@ -23,6 +23,11 @@ class PlainCall:
         """Make the call of a script that needs no number."""
         return _ScriptCall(script, keys, arguments)
 
+    @property
+    def tied(self) -> bool:
+        """Each command stands for itself: it may go over a new connection."""
+        return False
+
     def command(self) -> bytes:
         """Return what is to be sent now."""
         return pack(*self._arguments)

@@ -5,23 +5,28 @@ from collections.abc import Sequence
 
 from tenure.drivers.redis.blocking import BlockingLinks
 from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.durability import Assurance, ConfirmedCall, Known
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
 from tenure.drivers.redis.plain import PlainCall
 from tenure.drivers.redis.pushing import Bulk, Part
 from tenure.drivers.redis.scripts import Scripts
-from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError
+from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
 from tenure.queue import Push, Pushed
 
 
 class RedisPusher:
     """See ``tenure.queue.Pusher``."""
 
-    def __init__(self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience) -> None:
+    def __init__(
+        self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience, assurance: Assurance
+    ) -> None:
         self._links = BlockingLinks(endpoint, patience.answer)
         self._keyspace = keyspace
         self._scripts = scripts
         self._patience = patience
+        self._assurance = assurance
+        self._known = Known()
         self._lanes: dict[int, Lanes] = {}
         self._registered: set[str] = set()
 
@@ -30,13 +35,17 @@ class RedisPusher:
         bulk = Bulk(jobs)
         for part in bulk.parts:
             try:
-                bulk.answered(part, self._send(part))
-            except StoreError as error:
+                letters, unconfirmed = self._send(part)
+            except (StoreError, NotSupported) as error:
                 bulk.failed(part, error)
                 break
+            if unconfirmed is not None:
+                bulk.unconfirmed(part, letters, unconfirmed)
+                break
+            bulk.answered(part, letters)
         return bulk.result()
 
-    def _send(self, part: Part) -> str:
+    def _send(self, part: Part) -> tuple[str, DurabilityNotReached | None]:
         known = part.queue in self._registered
         if not known:
             try:
@@ -48,12 +57,22 @@ class RedisPusher:
         lanes = self._lanes.setdefault(os.getpid(), Lanes())
         keys = self._keyspace.queue(part.queue)
         script = self._scripts["push"]
-        reply = self._links.perform(NumberedCall(lanes, self._patience, part.queue, keys, script, part.arguments))
+        call = NumberedCall(lanes, self._patience, part.queue, keys, script, part.arguments)
+        short: DurabilityNotReached | None = None
+        if part.durability == 1:
+            reply = self._links.perform(call)
+        else:
+            confirmed = ConfirmedCall(call, part.durability, self._assurance, self._known)
+            try:
+                self._links.perform(confirmed)
+            except DurabilityNotReached as unconfirmed:
+                short = unconfirmed
+            reply = confirmed.reply
         if known and reply[2:] == [b"1"]:
             # Its first jobs ever, and we knew it before: the store was emptied under us, and its list of queues too.
             self._registered.discard(part.queue)
         letters: bytes = reply[1]
-        return letters.decode()
+        return letters.decode(), short
 
     def close(self) -> None:
         """Close the connections; idempotent, and safe before first use."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from tenure import naming
 from tenure.drivers.redis import record
-from tenure.errors import OutcomeUnknown, StoreError
+from tenure.drivers.redis.durability import CLASSES
+from tenure.errors import DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
 from tenure.queue import Push, Pushed
 
 MOST_JOBS = 500
@@ -13,12 +14,13 @@ MOST_BYTES = 1 << 20
 
 
 class Part:
-    """Jobs of one queue that go in one call, in order."""
+    """Jobs of one queue and one class of durability that go in one call, in order."""
 
-    __slots__ = ("arguments", "places", "queue", "size")
+    __slots__ = ("arguments", "durability", "places", "queue", "size")
 
-    def __init__(self, queue: str) -> None:
+    def __init__(self, queue: str, durability: int = 1) -> None:
         self.queue: str = queue
+        self.durability: int = durability
         self.places: list[int] = []
         """Where each job stands in the bulk."""
         self.arguments: list[bytes | str] = []
@@ -44,14 +46,14 @@ class Bulk:
     def __init__(self, jobs: Sequence[Push]) -> None:
         self._jobs = jobs
         self._outcomes: list[Pushed | None] = [None] * len(jobs)
-        self._error: StoreError | None = None
+        self._error: StoreError | NotSupported | None = None
         self._any_stored = False
         self.parts: list[Part] = []
         open_parts: dict[str, Part] = {}
         for place, job in enumerate(jobs):
             part = open_parts.get(job.queue)
-            if part is None or not part.fits(1, len(job.envelope)):
-                part = open_parts[job.queue] = Part(naming.check_queue(job.queue))
+            if part is None or part.durability != job.durability or not part.fits(1, len(job.envelope)):
+                part = open_parts[job.queue] = Part(naming.check_queue(job.queue), _class(job.durability))
                 self.parts.append(part)
             part.add(place, job)
 
@@ -67,7 +69,19 @@ class Bulk:
         for place, letter in zip(part.places, letters, strict=True):
             outcomes[place] = Pushed(jobs[place].id, "stored" if letter == "s" else "held")
 
-    def failed(self, part: Part, error: StoreError) -> None:
+    def unconfirmed(self, part: Part, letters: str, error: DurabilityNotReached) -> None:
+        """Take a part's answer that did not reach its class; the parts behind it are not to be sent."""
+        self.answered(part, letters)
+        jobs, outcomes = self._jobs, self._outcomes
+        told = DurabilityNotReached(error.durability, error.problem, [jobs[place].id for place in part.places])
+        for place in part.places:
+            outcome = outcomes[place]
+            if outcome is not None:
+                outcomes[place] = Pushed(outcome.id, outcome.outcome, told)
+        self._error = StoreError("not sent: the jobs before it were not confirmed; nothing of it was stored")
+        self._any_stored = True  # or held: either way there is more to tell than an error
+
+    def failed(self, part: Part, error: StoreError | NotSupported) -> None:
         """Take a part's failure; the parts behind it are not to be sent."""
         self._error = error
         if isinstance(error, OutcomeUnknown):
@@ -82,3 +96,9 @@ class Bulk:
         return [
             outcome or Pushed(job.id, "refused", error) for job, outcome in zip(self._jobs, self._outcomes, strict=True)
         ]
+
+
+def _class(durability: int) -> int:
+    if durability not in CLASSES:
+        raise NotSupported("redis", f"durability {durability}")
+    return durability

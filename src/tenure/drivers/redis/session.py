@@ -7,18 +7,24 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from tenure.drivers.redis.connection import Endpoint, LinkPool, Reply
+from tenure.drivers.redis.durability import USUAL, Assurance, ConfirmedCall, Known
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
 from tenure.drivers.redis.plain import PlainCall
 from tenure.drivers.redis.scripts import Scripts
 from tenure.drivers.redis.trouble import Trouble
-from tenure.errors import ConnectionFailed, OutcomeUnknown
+from tenure.errors import ConnectionFailed, DurabilityNotReached, OutcomeUnknown
 
 T = TypeVar("T")
 
 
 class Call(Protocol):
     """What is to be sent, and what its answers mean; see ``NumberedCall``."""
+
+    @property
+    def tied(self) -> bool:
+        """The next command is about what was sent before: it must go over the same connection or not at all."""
+        ...
 
     def command(self) -> bytes:
         """Return what is to be sent now."""
@@ -36,9 +42,13 @@ class Call(Protocol):
 class Session:
     """One event loop's access to the store."""
 
-    def __init__(self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience) -> None:
+    def __init__(
+        self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience, assurance: Assurance = USUAL
+    ) -> None:
         self.keyspace = keyspace
         self.patience = patience
+        self.assurance: Assurance = assurance
+        self._known = Known()
         self.links: LinkPool = LinkPool(endpoint)
         self._scripts = scripts
         self._lanes = Lanes()
@@ -51,6 +61,22 @@ class Session:
         return await self._perform(
             NumberedCall(self._lanes, self.patience, queue, keys, self._scripts[name], arguments)
         )
+
+    async def write_confirmed(
+        self, queue: str, name: str, arguments: Sequence[bytes | str | int], durability: int
+    ) -> tuple[Reply, DurabilityNotReached | None]:
+        """Make a numbered call that waits for a class of durability: its reply, and what kept it from the class.
+
+        Raises what ``write`` raises, and ``NotSupported``, when nothing was written.
+        """
+        keys = self.keyspace.queue(queue)
+        call = NumberedCall(self._lanes, self.patience, queue, keys, self._scripts[name], arguments)
+        confirmed = ConfirmedCall(call, durability, self.assurance, self._known)
+        try:
+            await self._perform(confirmed)
+        except DurabilityNotReached as error:
+            return confirmed.reply, error
+        return confirmed.reply, None
 
     async def run(self, queue: str, name: str, arguments: Sequence[bytes | str | int]) -> Reply:
         """Make the call of a script that may be called twice without harm."""
@@ -74,13 +100,17 @@ class Session:
             self.check_open()
             link = self.links.take()
             pause = 0.0
+            send = link.exchange
             try:
-                reply = await link.exchange(call.command(), self.patience.answer)
+                while True:
+                    reply = await send(call.command(), self.patience.answer)
+                    if call.answered(reply):
+                        return reply
+                    if not call.tied:
+                        break
+                    send = link.go_on
             except Trouble as trouble:
                 pause = call.troubled(trouble)
-            else:
-                if call.answered(reply):
-                    return reply
             finally:
                 await self.links.give(link)
             if pause:

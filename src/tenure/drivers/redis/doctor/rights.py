@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tenure.drivers.redis.doctor.contents import known
-from tenure.drivers.redis.doctor.facts import Ask, note, serious, warning
+from tenure.drivers.redis.doctor.facts import Ask, note, serious
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.scripts import packaged
-from tenure.errors import StoreRefused
+from tenure.drivers.redis.trouble import Unloaded
+from tenure.errors import OutcomeUnknown, StoreRefused
 from tenure.operating import Finding
 
 DIRECT: Final = frozenset({"EVAL", "EVALSHA", "SADD", "SMEMBERS", "HGET", "BLPOP"})
@@ -121,7 +122,7 @@ async def check(ask: Ask, keyspace: Keyspace, durability: int) -> AsyncIterator[
         code = await _tried(ask, keyspace, queues[0], command, form)
         if code == "NOPERM":
             forbidden.append(command)
-        elif code == "ERR" and not form.fails:
+        elif code == "ERR" and not form.fails and command != "WAITAOF":  # what stands in for it is judged elsewhere
             unknown.append(command)
         keyed += "{" in form.arguments
     if len([command for command in forbidden if "{" in FORMS[command].arguments]) == keyed:
@@ -142,6 +143,10 @@ async def _tried(ask: Ask, keyspace: Keyspace, queue: str, command: str, form: F
         await ask(command, *(named.get(word, word) for word in words))
     except StoreRefused as refusal:
         return refusal.code
+    except OutcomeUnknown as unknown:
+        if isinstance(unknown.__cause__, Unloaded):
+            return ""  # the server knows no such script, and so has looked for it
+        raise
     if "{scratch}" in words:
         await ask(b"DEL", keys.named("doctor"))
     return ""
@@ -193,9 +198,8 @@ def _lacking(forbidden: Sequence[str], unknown: Sequence[str]) -> list[Finding]:
             )
         )
     elif unknown:
-        say = warning if set(unknown) <= {"WAITAOF", "WAIT"} else serious
         found.append(
-            say(
+            serious(
                 "rights",
                 f"the server does not know {' '.join(sorted(unknown))} (too old, or renamed)",
                 "calls that need them are refused",

@@ -1,6 +1,7 @@
 -- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
--- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way.
--- KEYS: client jobs running ready ready:prio delayed leased suspects fence seq unreadable wake cancel gone none
+-- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way. From
+-- a paused queue nothing is leased. What leaves the head of a list is counted, so that listings keep their place.
+-- KEYS: client jobs running ready ready:prio delayed leased suspects fence seq unreadable wake cancel gone taken paused none
 -- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
 --         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
@@ -16,8 +17,8 @@
 -- include: wake
 local client, jobs, running, ready, ready_prio, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local fence_key, seq, unreadable, wake, cancel, gone, none =
-  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local fence_key, seq, unreadable, wake, cancel, gone, taken, paused, none =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
 
@@ -80,6 +81,9 @@ call('ZCARD', ready_prio)
 call('LLEN', suspects)
 call('XLEN', unreadable)
 call('LLEN', wake)
+call('HLEN', taken)
+local shut = call('EXISTS', paused) == 1
+if shut then want = 0 end
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
 
 -- The clock went back if a deadline lies further ahead than its lease is long; then no lease would lapse for as long.
@@ -252,13 +256,19 @@ if #suspected > 0 then
 end
 if got > 0 then call('HDEL', jobs, unpack(moved_ids)) end
 if #apart > 0 then call('HDEL', jobs, unpack(apart)) end
-if from_suspects > 0 then call('LTRIM', suspects, from_suspects, -1) end
-if from_ready > 0 then call('LTRIM', ready, from_ready, -1) end
+if from_suspects > 0 then
+  call('LTRIM', suspects, from_suspects, -1)
+  call('HINCRBY', taken, 'suspects', from_suspects)
+end
+if from_ready > 0 then
+  call('LTRIM', ready, from_ready, -1)
+  call('HINCRBY', taken, 'ready', from_ready)
+end
 if #walked > 0 then call('ZREM', ready_prio, unpack(walked)) end
 
 local left = call('LLEN', ready) + call('ZCARD', ready_prio) > 0
 local others = call('LLEN', suspects) > 0
-if left or (others and (fresh_suspects or from_suspects > 0)) then wake_up(wake) end
+if not shut and (left or (others and (fresh_suspects or from_suspects > 0))) then wake_up(wake) end
 if want > 0 and budget <= 0 and (left or (others and suspect_allowed)) then reply[3] = '1' end
 
 local next_due = math.min(earliest(delayed), earliest(leased))

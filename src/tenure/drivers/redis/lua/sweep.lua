@@ -1,16 +1,25 @@
--- Takes away at most 100 records of cleared jobs.
--- KEYS: gone leftover none
+-- Takes away at most 100 records of cleared jobs, and the requests to cancel them: their holder had died, and they
+-- waited to be leased doomed.
+-- KEYS: gone leftover cancel none
 -- ARGV:
 -- Reply: how many were taken away; 0 when none is left
-local gone, leftover, none = KEYS[1], KEYS[2], KEYS[3]
+-- include: base
+-- include: header
+local gone, leftover, cancel, none = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
-redis.call('LLEN', gone)
-local ids = redis.call('HRANDFIELD', leftover, 100)
-redis.call('DEL', none) -- never exists: a script that has written is not refused when memory is full
+call('LLEN', gone)
+local requests = call('HLEN', cancel) > 0
+local ids = call('HRANDFIELD', leftover, 100)
+call('DEL', none) -- never exists: a script that has written is not refused when memory is full
 if #ids > 0 then
-  redis.call('HDEL', leftover, unpack(ids))
+  local asked = requests and call('HMGET', cancel, unpack(ids)) or {}
+  for i = 1, #ids do
+    -- A job that was pushed later under the same id has its own request, which stays.
+    if asked[i] and header(call('HGET', leftover, ids[i])) == asked[i] then call('HDEL', cancel, ids[i]) end
+  end
+  call('HDEL', leftover, unpack(ids))
 end
-if redis.call('EXISTS', leftover) == 0 then
-  redis.call('LREM', gone, 0, leftover)
+if call('EXISTS', leftover) == 0 then
+  call('LREM', gone, 0, leftover)
 end
 return #ids

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from tenure.clock import Clock, SystemClock
 from tenure.drivers.sql.sqlite.blocking import SqliteKeeper, SqlitePusher
+from tenure.drivers.sql.sqlite.doctor import examine
 from tenure.drivers.sql.sqlite.engine import Engine
 from tenure.drivers.sql.sqlite.forking import Sessions
 from tenure.drivers.sql.sqlite.parts import outcomes, parts
@@ -29,7 +30,7 @@ from tenure.drivers.sql.sqlite.transitions.claiming import Claim
 from tenure.drivers.sql.sqlite.transitions.sweeping import STEP
 from tenure.errors import InvalidOption, StoreError
 from tenure.naming import check_namespace
-from tenure.operating import JobPage, UnreadableRecord
+from tenure.operating import Finding, JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -46,7 +47,7 @@ from tenure.queue import (
     Settled,
     Settlement,
 )
-from tenure.summaries import check_age, number_after, page_length
+from tenure.summaries import check_age, check_limit, number_after, page_length
 from tenure.waiting import Waiters
 
 T = TypeVar("T")
@@ -97,9 +98,10 @@ class SqliteQueue:
         self._clock = clock or SystemClock()
         if str(path) in {"", ":memory:"}:
             raise InvalidOption("a SQLite queue needs a file; for jobs in memory use memory://")
+        self._path = Path(path).absolute()
         self._sessions = Sessions(
             Location(
-                path=Path(path).absolute(),
+                path=self._path,
                 namespace=check_namespace(namespace),
                 timeout=timeout,
                 max_bytes=max_bytes,
@@ -237,6 +239,7 @@ class SqliteQueue:
 
     async def unreadable(self, queue: str, *, limit: int = 100, after: str = "") -> Sequence[UnreadableRecord]:
         """Return records that were set aside, oldest first, those behind the key ``after``; without their bytes."""
+        check_limit(limit)
         number = number_after(after)
         return await self._read(partial(unreadable.records, name=queue, limit=limit, after=number))
 
@@ -283,6 +286,10 @@ class SqliteQueue:
     async def restart_marker(self) -> str | None:
         """Return the marker, or None when there was never one."""
         return await self._read(telling.restart_marker)
+
+    async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:  # noqa: ARG002 - every push is on the disk
+        """Look at the file and its disk for what would break a promise; changes nothing."""
+        return await asyncio.to_thread(examine, self._path)
 
     # ------------------------------------------------------------------------------------------------------ the thread
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
-from tenure.drivers.sql.sqlite.transaction import SECOND, Transaction
+from tenure.drivers.sql.sqlite.transaction import SECOND, QueueRow, Transaction
 from tenure.operating import UnreadableRecord
 from tenure.summaries import record_number
 
@@ -35,12 +35,11 @@ def content(transaction: Transaction, name: str, key: str) -> bytes | None:
 def drop(transaction: Transaction, name: str, keys: Sequence[str]) -> list[bool]:
     """Remove each record for good."""
     queue = transaction.find(name)
-    answers = []
-    for key in keys:
-        number = record_number(key)
-        found = queue is not None and number is not None
-        dropped = bool(found and transaction.change(statements.DROP_UNREADABLE, (number, queue.number)))
-        if dropped:
-            queue.d_unreadable -= 1
-        answers.append(dropped)
-    return answers
+    return [queue is not None and _drop(transaction, queue, record_number(key)) for key in keys]
+
+
+def _drop(transaction: Transaction, queue: QueueRow, number: int | None) -> bool:
+    if number is None or not transaction.change(statements.DROP_UNREADABLE, (number, queue.number)):
+        return False
+    queue.d_unreadable -= 1
+    return True
