@@ -43,6 +43,7 @@ ENDS: list[Any] = [
     lambda lease: Release(lease, crashed=True),
     lambda lease: Release(lease, crashed=True, delay=2.0),
     lambda lease: Fail(lease, Failure(reason="exception", message="no")),
+    lambda lease: Fail(lease, Failure(reason="exception", message="no")),
     lambda lease: SetAside(lease, "broken"),
 ]
 
@@ -146,7 +147,7 @@ class Walk:
         self.done["paused" if pause else "resumed"] += ours
 
     async def prune(self) -> None:
-        queue, age = self.dice.choice(QUEUES), self.dice.choice([0, 5, 20, 60])
+        queue, age = self.dice.choice(QUEUES), self.dice.choice([0, 0, 5, 20])
         ours, theirs = [await driver.prune(queue, older_than=age) for driver in self.drivers]
         assert ours == theirs
         self.done["pruned"] += ours
@@ -197,8 +198,8 @@ class Walk:
         assert list(await self.drivers[0].queues()) == list(await self.drivers[1].queues())
 
     async def go(self) -> None:
-        acts = {self.push: 25, self.claim: 25, self.settle: 25, self.renew: 6, self.cancel: 5, self.failed: 8}
-        acts |= {self.clear: 1, self.tell: 4, self.prune: 2, self.drop: 2, self.list_jobs: 5}
+        acts = {self.push: 25, self.claim: 25, self.settle: 25, self.renew: 6, self.cancel: 5, self.failed: 5}
+        acts |= {self.clear: 1, self.tell: 4, self.prune: 4, self.drop: 2, self.list_jobs: 5}
         for _ in range(STEPS):
             (act,) = self.dice.choices(list(acts), list(acts.values()))
             await act()

@@ -1,5 +1,4 @@
 """A file of an older schema is brought up to date in place, whole or not at all."""
-# ruff: noqa: ASYNC240 - looking at the file is the test
 
 import asyncio
 import contextlib

@@ -31,6 +31,10 @@ class Alias:
     def __or__(self, other: Any) -> Any:
         return cast("Any", Union)[self, other]
 
+    def __repr__(self) -> str:
+        # Goes into the names of tests, which must be the same in every process.
+        return self.__name__
+
 
 def _json() -> Any:
     return cast("Any", Union)[GenericAlias(dict, (str, JSON)), GenericAlias(list, (JSON,)), str, float, None]

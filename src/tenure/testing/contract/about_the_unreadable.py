@@ -18,7 +18,6 @@ from tenure.testing.contract.steps import (
     job,
     lapsed,
     pass_time,
-    push,
     pushed_and_claimed,
     settle,
     where,
