@@ -6,7 +6,7 @@ what is left of it would name another host or another database.
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Literal, NoReturn
 from urllib.parse import quote, unquote
@@ -17,15 +17,30 @@ from tenure.errors import ConfigurationError
 
 Driver = Literal["redis", "sqlite", "memory", "sync"]
 
+Topology = Literal["", "sentinel", "cluster"]
+
 _REDIS: Final[Mapping[str, str]] = MappingProxyType(
     {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
 )
-_KNOWN: Final = ("redis", "rediss", "unix", "sqlite", "memory", "sync")
-_LATER: Final = re.compile(r"(redis|rediss|valkey)\+(sentinel|cluster|streams)|(postgres(ql)?|mysql|mariadb)(\+\w+)?")
+_KNOWN: Final = (
+    *("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"),
+    *("sqlite", "memory", "sync"),
+)
+_LATER: Final = re.compile(r"(rediss?|valkeys?)\+streams|(postgres(ql)?|mysql|mariadb)(\+\w+)?")
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?", re.ASCII)
-_PARAMETER: Final = re.compile(r"(ssl_[a-z_]+|client_name|db)=[^=]*")
-_PORT: Final = 6379
+_TLS: Final = "ssl_(?:ca_certs|ca_path|certfile|keyfile|password|cert_reqs|check_hostname|min_version|ciphers)"
+_PARAMETER: Final = re.compile(rf"({_TLS}|client_name|db|password_file|sentinel_[a-z_]+)=[^=]*")
+_CHOICES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "ssl_cert_reqs": frozenset({"none", "optional", "required"}),
+        "ssl_check_hostname": frozenset({"true", "false", "True", "False", "1", "0"}),
+    }
+)
+_WATCHING: Final = frozenset({"sentinel_username", "sentinel_password", "sentinel_password_file"})
+_MASTER: Final = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+PORT: Final = 6379
+SENTINEL_PORT: Final = 26379
 _DATABASES: Final = 2**31
 
 
@@ -38,11 +53,25 @@ class Address(msgspec.Struct, frozen=True):
     path: str = ""
     """For SQLite."""
     host: str = ""
+    topology: Topology = ""
+    """For Redis, with several hosts: what they are."""
+    hosts: tuple[tuple[str, int], ...] = ()
+    """The sentinels, or the nodes of the cluster that are asked first."""
+    base: str = ""
+    """With several hosts: how each server of the store is entered, as the URL of one."""
+    master: str = ""
+    """The name by which the sentinels know the primary."""
+    sentinel_base: str = ""
+    """How each sentinel is entered, but for its credentials."""
+    sentinel_username: str = ""
+    sentinel_password: str = ""
+    sentinel_password_file: str = ""
 
     @property
     def local(self) -> bool:
         """Whether the store is certainly on this host."""
-        return self.driver != "redis" or self.host in {"", "localhost", "127.0.0.1", "::1"}
+        hosts = [host for host, _ in self.hosts] or [self.host]
+        return self.driver != "redis" or all(host in {"", "localhost", "127.0.0.1", "::1"} for host in hosts)
 
     def __repr__(self) -> str:
         return f"<{self.driver} address>"
@@ -69,26 +98,74 @@ def parse(url: str, key: str) -> Address:
         return _sqlite(rest, key)
     if scheme == "unix":
         return _unix(rest, key)
+    plain, _, topology = scheme.partition("+")
     if scheme in _REDIS:
         return _redis(_REDIS[scheme], rest, key)
+    if plain in _REDIS and topology in {"sentinel", "cluster"}:
+        return _several(_REDIS[plain], "sentinel" if topology == "sentinel" else "cluster", rest, key)
     if _LATER.fullmatch(scheme):
         raise ConfigurationError(key, f"{scheme}:// is not available in this version of tenure")
     raise ConfigurationError(key, f"has a scheme that tenure does not know; it knows {', '.join(_KNOWN)}")
 
 
-def redis_address(*, host: str, port: int, db: int, username: str, password: str, tls: bool, host_key: str) -> Address:
+def redis_address(
+    *,
+    hosts: Sequence[tuple[str, int]],
+    db: int,
+    username: str,
+    password: str,
+    tls: bool,
+    parameters: Mapping[str, str],
+    topology: Topology = "",
+    master: str = "",
+    host_key: str,
+) -> Address:
     """Return the address of a Redis of which everything is given apart; a bare IPv6 host is right here."""
-    return _assembled("rediss" if tls else "redis", _host(host, host_key), port, db, username, password, "")
+    scheme = "rediss" if tls else "redis"
+    query = "&".join(f"{name}={quote(value, safe='/')}" for name, value in parameters.items())
+    checked = [(_host(host, host_key), port) for host, port in hosts]
+    if topology:
+        return _grouped(scheme, topology, checked, master, db, username, password, query, host_key)
+    (host, port), *_ = checked
+    return _assembled(scheme, host, port, db, username, password, query)
+
+
+def host_list(text: str, default_port: int, key: str) -> list[tuple[str, int]]:
+    """Return the hosts of a list like ``one:6379,two,[::1]:6380``, or raise ``ConfigurationError``."""
+    return [_host_and_port(part.strip(), key, default_port) for part in text.split(",")]
 
 
 def _redis(scheme: str, rest: str, key: str) -> Address:
     authority, path, query = _split(rest, key)
     userinfo, at, hostport = authority.rpartition("@")
+    _refuse_raw(path, query, key)
+    username, password = _credentials(userinfo, key)
+    host, port = _host_and_port(hostport, key) if hostport or at else ("localhost", PORT)
+    _check_parameters(scheme, query, password, key)
+    return _assembled(scheme, host, port, _database(path, query, key), username, password, query)
+
+
+def _several(scheme: str, topology: Topology, rest: str, key: str) -> Address:
+    authority, path, query = _split(rest, key)
+    userinfo, _, hostports = authority.rpartition("@")
+    _refuse_raw(path, query, key)
+    username, password = _credentials(userinfo, key)
+    master = ""
+    if topology == "sentinel":
+        _, _, path = path.partition("/")
+        master, slash, path = path.partition("/")
+        path = slash + path
+        if not _MASTER.fullmatch(master):
+            _refuse(key, "must name what the sentinels watch: redis+sentinel://host:26379,host:26379/name")
+    hosts = host_list(hostports, SENTINEL_PORT if topology == "sentinel" else PORT, key)
+    _check_parameters(scheme, query, password, key, topology)
+    db = _database(path, query, key)
+    return _grouped(scheme, topology, hosts, master, db, username, password, query, key)
+
+
+def _refuse_raw(path: str, query: str, key: str) -> None:
     if "@" in path or "@" in query:
         _refuse(key, "has an '@' behind the host: percent-encode '/', '?' and '@' in the password")
-    username, password = _credentials(userinfo, key)
-    host, port = _host_and_port(hostport, key) if hostport or at else ("localhost", _PORT)
-    return _assembled(scheme, host, port, _database(path, query, key), username, password, query)
 
 
 def _unix(rest: str, key: str) -> Address:
@@ -98,9 +175,25 @@ def _unix(rest: str, key: str) -> Address:
     username, password = _credentials(authority[:-1], key)
     if not path.strip("/"):
         _refuse(key, "names no socket")
+    _check_parameters("unix", query, password, key)
     database = _database("", query, key)
     credentials = _quoted(username, password)
     return Address("redis", url=f"unix://{credentials}{path}?{_parameters(query, database)}")
+
+
+def _check_parameters(scheme: str, query: str, password: str, key: str, topology: Topology = "") -> None:
+    given = dict(part.partition("=")[::2] for part in query.split("&") if part)
+    for name, value in given.items():
+        if name.startswith("ssl_") and scheme != "rediss":
+            _refuse(key, "has TLS parameters, and is no rediss:// URL: nothing would be encrypted")
+        if name.startswith("sentinel_") and (topology != "sentinel" or name not in _WATCHING):
+            _refuse(key, "has parameters for sentinels that do not belong there")
+        if name in _CHOICES and value not in _CHOICES[name]:
+            _refuse(key, f"has a parameter {name} that is none of {', '.join(sorted(_CHOICES[name]))}")
+        if not value:
+            _refuse(key, f"has a parameter {name} that is empty")
+    if password and "password_file" in given:
+        _refuse(key, "has both a password and a password_file")
 
 
 def _sqlite(rest: str, key: str) -> Address:
@@ -133,16 +226,16 @@ def _credentials(userinfo: str, key: str) -> tuple[str, str]:
     return _unquoted(username, key), _unquoted(password, key)
 
 
-def _host_and_port(hostport: str, key: str) -> tuple[str, int]:
+def _host_and_port(hostport: str, key: str, default: int = PORT) -> tuple[str, int]:
     if hostport.startswith("["):
         inside, closed, after = hostport[1:].partition("]")
         if not closed or (after and not after.startswith(":")):
             _refuse(key, "has a broken IPv6 address")
-        return _ipv6(inside, key), _port(after[1:], key) if after else _PORT
+        return _ipv6(inside, key), _port(after[1:], key) if after else default
     if hostport.count(":") > 1:
         _refuse(key, "has several ':' in its host: an IPv6 address needs brackets, a ':' in a user must be %3A")
     host, colon, port = hostport.partition(":")
-    return _host(host, key), _port(port, key) if colon else _PORT
+    return _host(host, key), _port(port, key) if colon else default
 
 
 def _host(host: str, key: str) -> str:
@@ -179,10 +272,51 @@ def _database(path: str, query: str, key: str) -> int:
 
 
 def _assembled(scheme: str, host: str, port: int, db: int, username: str, password: str, query: str) -> Address:
-    shown_host = f"[{host}]" if ":" in host else host
     parameters = _parameters(query, None)
-    url = f"{scheme}://{_quoted(username, password)}{shown_host}:{port}/{db}{parameters and '?' + parameters}"
+    hostport = _joined([(host, port)])
+    url = f"{scheme}://{_quoted(username, password)}{hostport}/{db}{parameters and '?' + parameters}"
     return Address("redis", url=url, host=host)
+
+
+def _grouped(
+    scheme: str,
+    topology: Topology,
+    hosts: Sequence[tuple[str, int]],
+    master: str,
+    db: int,
+    username: str,
+    password: str,
+    query: str,
+    key: str,
+) -> Address:
+    if topology == "cluster" and db:
+        _refuse(key, "names a database, of which a cluster has only one")
+    (host, port), *_ = hosts
+    own = "&".join(part for part in query.split("&") if not part.startswith("sentinel_"))
+    watching = {
+        name: _unquoted(value, key)
+        for name, _, value in (part.partition("=") for part in query.split("&"))
+        if name in _WATCHING
+    }
+    if "sentinel_password" in watching and "sentinel_password_file" in watching:
+        _refuse(key, "has both a sentinel_password and a sentinel_password_file")
+    tls = "&".join(part for part in own.split("&") if part.startswith("ssl_"))
+    parameters = _parameters(query, None)
+    place = f"/{master}/{db}" if topology == "sentinel" else ""
+    return Address(
+        "redis",
+        url=f"{scheme}+{topology}://{_quoted(username, password)}{_joined(hosts)}{place}{parameters and '?' + parameters}",
+        topology=topology,
+        hosts=tuple(hosts),
+        base=_assembled(scheme, host, port, db, username, password, own).url,
+        master=master,
+        sentinel_base=_assembled(scheme, host, port, 0, "", "", tls).url,
+        **watching,
+    )
+
+
+def _joined(hosts: Sequence[tuple[str, int]]) -> str:
+    return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts)
 
 
 def _parameters(query: str, db: int | None) -> str:

@@ -54,6 +54,7 @@ def _isolated(directory: pathlib.Path, env: Mapping[str, str]) -> Iterator[None]
         for name in set(sys.modules) - modules:
             if str(getattr(sys.modules[name], "__file__", None)).startswith(str(directory)):
                 del sys.modules[name]
-        root.handlers[:], _ = handlers, root.setLevel(level)
+        root.handlers[:] = handlers
+        root.setLevel(level)
         if in_main:
             signal.signal(signal.SIGTERM, terminates)

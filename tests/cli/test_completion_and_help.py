@@ -11,7 +11,6 @@ import pytest
 from tenure.cli.main import COMMANDS, cli
 from tests.cli.conftest import Program
 
-
 DEMO = {"TENURE_DEMO_CONNECTION", "TENURE_DEMO_LIMIT"}
 
 

@@ -51,7 +51,7 @@ def living(directory: str) -> list[str]:
 def test_it_runs_survives_the_kill_and_agrees_with_the_plain_loop(demo: Program, connection: str) -> None:
     # What is configured for the user's own application is none of the demo's business, right or wrong.
     theirs = {"TENURE_URL": "redis://127.0.0.1:1/0", "QUEUE_NAMESPACE": "mine", "TENURE_TRIES": "x", "REDIS_PORT": "x"}
-    done = demo("demo", "--connection", connection, "--limit", LIMIT, env=theirs, timeout=55)
+    done = demo.process("demo", "--connection", connection, "--limit", LIMIT, env=theirs, timeout=55)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = dict(re.findall(r"^([a-z ,]+?)  +([\d,]+)", done.stdout, re.MULTILINE))
     assert (rows["pushed"], rows["done"], rows["failed"]) == ("123", LIMIT, "3")
@@ -79,7 +79,7 @@ def test_it_runs_survives_the_kill_and_agrees_with_the_plain_loop(demo: Program,
     ],
 )
 def test_however_it_ends_it_leaves_nothing_behind(demo: Program, connection: str, number: signal.Signals) -> None:
-    with demo.begin("demo", "--connection", connection, "--limit", "300") as child:
+    with demo.begin("demo", "--connection", connection, "--limit", "60") as child:
         child.wait_for_output("two workers start", 30)
         child.signal(number)
         child.wait(20)
@@ -90,7 +90,7 @@ def test_however_it_ends_it_leaves_nothing_behind(demo: Program, connection: str
 
 
 def test_without_a_server_program_the_extra_is_named(demo: Program) -> None:
-    done = demo("demo", "--connection", "redis", env={"TENURE_VALKEY_SERVER": "/does/not/exist"})
+    done = demo.process("demo", "--connection", "redis", env={"TENURE_VALKEY_SERVER": "/does/not/exist"})
     assert done.returncode == 2
     assert "TENURE_VALKEY_SERVER" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

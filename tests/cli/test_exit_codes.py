@@ -37,11 +37,10 @@ def test_failed_is_1(tenure: Program) -> None:
     ("arguments", "code"),
     [
         (["--version"], 0),
-        (["failed", "--help"], 0),
+        (["status"], 0),
         (["forget", "no-such-job"], 1),
         (["retry", "--all"], 2),
         (["nothing"], 2),
-        ([], 2),
         (["worker", "nowhere:app", "--once"], 3),
     ],
     ids=str,
@@ -119,7 +118,7 @@ def test_a_bad_value_in_the_environment_is_2_and_names_its_key(tenure: Program, 
 
 
 def test_no_arguments_show_the_help_and_are_2(tenure: Program) -> None:
-    done = tenure()
+    done = tenure.process()
     assert done.returncode == 2
     assert "Commands:" in done.stderr
     assert done.stdout == ""

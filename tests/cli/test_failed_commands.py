@@ -35,7 +35,7 @@ def test_status_counts_every_queue_and_needs_no_user_code(tenure: Program) -> No
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     head, *rows = [line.split() for line in done.stdout.splitlines()]
-    assert head == "queue ready delayed leased lapsed failed unreadable size oldest paused".split()
+    assert " ".join(head) == "queue ready delayed leased lapsed failed unreadable size oldest paused"
     assert [row[:8] for row in rows] == [
         ["default", "0", "1", "0", "0", "2", "0", "1"],
         ["slow", "1", "0", "0", "0", "0", "0", "1"],

@@ -27,6 +27,7 @@ async def hostile(tenure: Program) -> Program:
     [lease] = (await queue.claim(["q"], limit=1, lease=30, wait=0)).leases
     await queue.settle([SetAside(lease, HOSTILE)])
     for job_id, delay in (("ready", 0.0), ("delayed", 60.0)):
+        envelope = msgspec.json.encode({"v": 1, "id": job_id, "name": HOSTILE, "queue": "q", "args": [HOSTILE]})
         await queue.push([Push(queue="q", id=job_id, envelope=envelope, delay=delay)])
     await app.aclose()
     return tenure
@@ -84,7 +85,8 @@ async def test_an_envelope_that_cannot_be_read_is_listed_all_the_same(tenure: Pr
 
 def test_what_the_command_line_itself_was_given_is_inert_in_its_errors(tenure: Program) -> None:
     for arguments in (["\x1b[2J"], ["worker", "\x1b[2J:app"], ["retry", "\x1b[2J"], ["status", "-q", "a\r\nb"],
-        ["jobs", "--cursor", "\x1b[2J"], ["pause", "\x9b31m"], ["unreadable", "export", "\u202e"], ["prune", "--hours", "\x07"],
+        ["jobs", "--cursor", "\x1b[2J"], ["pause", "\x9b31m"], ["unreadable", "export", "\u202e"],
+        ["prune", "--hours", "\x07"], ["clear", "-q", "\x1b", "--force"],
     ):  # fmt: skip
         done = tenure(*arguments)
         assert done.returncode == 2
@@ -93,6 +95,8 @@ def test_what_the_command_line_itself_was_given_is_inert_in_its_errors(tenure: P
 
 
 def test_a_terminal_that_knows_ascii_only_is_no_obstacle(tenure: Program) -> None:
-    done = tenure.process("push", "greet", '["x"]', "--app", "shop:app", "--queue", "é", env={"PYTHONIOENCODING": "ascii"})
+    done = tenure.process(
+        "push", "greet", '["x"]', "--app", "shop:app", "--queue", "é", env={"PYTHONIOENCODING": "ascii"}
+    )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -35,7 +35,7 @@ def test_jobs_that_run_and_wait_are_listed_with_their_states_and_without_argumen
     done = everywhere("jobs")
     assert (done.returncode, done.stderr) == (0, "")
     head, *rows = [line.split() for line in done.stdout.splitlines()]
-    assert head == "id queue state name priority attempts crashes time".split()
+    assert " ".join(head) == "id queue state name priority attempts crashes time"
     assert [row[:7] for row in rows] == [
         ["later", "default", "delayed", "greet", "0", "0", "0"],
         ["low", "mail", "ready", "greet", "0", "0", "0"],

@@ -60,6 +60,9 @@ class Model:
     seq: int = 0
     fence: int = 0
     awake: bool = False
+    paused: bool = False
+    taken: dict[str, int] = field(default_factory=dict)
+    """How many entries have left the head of a list."""
     ended: set[str] = field(default_factory=set)
     """Members whose lease has ended."""
     seen: dict[str, int] = field(default_factory=dict)
@@ -87,6 +90,10 @@ class Model:
         for entry, priority in entries:
             if priority:
                 insort(self.prio, (-priority, f"{self.next():016d}|{entry}"))
+
+    def count(self, line: str, left: int) -> None:
+        if left:
+            self.taken[line] = self.taken.get(line, 0) + left
 
     # ------------------------------------------------------------------------------------------------ transitions
 
@@ -152,6 +159,9 @@ class Model:
             del self.delayed[entry]
             assert due <= self.now
         self.enter(entering)
+        if self.paused:
+            self.note("claim of a paused queue")
+            return [b"empty", b"", []]
         taking = Taking(self, limit, lease, token, suspects, crash_limit)
         walked = taking.run()
         fresh_suspects = fresh_suspects or bool(taking.moved)
@@ -244,10 +254,19 @@ class Model:
         if number:
             self.gone.append(leftover)
             self.leftovers[leftover] = {**{i: job.stored() for i, job in self.waiting.items()}, **self.planted}
-        self.cancel = {job_id: inc for job_id, inc in self.cancel.items() if job_id in self.running}
+        if self.ready or self.suspects:
+            self.taken = {name: self.taken.get(name, 0) + len(getattr(self, name)) for name in ("suspects", "ready")}
         for line in (self.waiting, self.planted, self.ready, self.prio, self.delayed, self.suspects):
             line.clear()
         return number
+
+    def sweep(self) -> int:
+        records = self.leftovers.pop(self.gone.pop(0))
+        for job_id, record in records.items():
+            if record.startswith(b"%d|" % self.cancel.get(job_id, 0)):
+                self.note("request of a job that was cleared")
+                del self.cancel[job_id]
+        return len(records)
 
     def retry(self, jobs: list[tuple[str, int]]) -> str:
         idle, letters = self.idle, ""
@@ -276,7 +295,36 @@ class Model:
                 del self.failed[job_id]
         return letters
 
+    def prune(self, age: int) -> str:
+        old = [job_id for job_id, (_, _, at) in self.failed.items() if at <= self.now - age]
+        for job_id in old:
+            self.note("pruned")
+            del self.failed[job_id]
+        return f"{len(old)}|{len(old)}|{self.now - (age or 1)}"
+
+    def pause(self) -> str:
+        was, self.paused = self.paused, True
+        return "n" if was else "y"
+
+    def resume(self) -> str:
+        was, self.paused = self.paused, False
+        self.awake = self.awake or was
+        return "y" if was else "n"
+
     # --------------------------------------------------------------------------------------------------- the whole
+
+    def listed(self, state: str) -> list[str]:
+        """Return ids as a listing must tell them."""
+        if state == "running":
+            return [member.split("|")[0] for _, member in sorted((j.deadline, j.member) for j in self.running.values())]
+        if state == "delayed":
+            return [entry.split("|")[0] for _, entry in sorted((due, entry) for entry, due in self.delayed.items())]
+        ranked = sorted(self.prio)
+        line = [*self.suspects, *(entry[17:] for score, entry in ranked if score < 0), *self.ready]
+        line += [entry[17:] for score, entry in ranked if score > 0]
+        there = {job.entry for job in self.waiting.values()}
+        # A record that is none has no incarnation: each of its entries may be the one at which a claim meets it.
+        return [entry.split("|")[0] for entry in line if entry in there or entry.split("|")[0] in self.planted]
 
     def states(self, ids: list[str]) -> str:
         def state(job_id: str) -> str:
@@ -312,6 +360,8 @@ class Model:
             "seq": str(self.seq).encode() if self.seq else None,
             "fence": str(self.fence).encode() if self.fence else None,
             "wake": ["1"] if self.awake else [],
+            "paused": b"1" if self.paused else None,
+            "taken": {name: str(number).encode() for name, number in self.taken.items()},
             **{f"client:{client}": answer.encode() for client, answer in self.clients.items()},
             **self.leftovers,
         }

@@ -77,6 +77,16 @@ class Scripted:
         arguments = [len(acks), *acks, *(argument for other in others for argument in other)]
         return self.numbered("settle", client, number, arguments)
 
+    def listed(self, state: str, limit: int) -> list[str]:
+        """Return the ids of a listing, read in pages."""
+        ids: list[str] = []
+        line, place, mark = b"1", b"", b""
+        while line:
+            _, line, place, mark, *page = self.call(state, [limit, line, place, mark])
+            assert len(page) == 3 * limit or not line
+            ids += [entry.partition(b"|")[0].decode() for entry in page[::3]]
+        return ids
+
     def dump(self) -> dict[str, Any]:
         """Return all that the queue's keys hold, by name."""
         start = self.key("")
@@ -85,6 +95,8 @@ class Scripted:
             name = key.removeprefix(start).decode()
             if name != "clock":
                 value = self._value(key)
+                if value == []:
+                    continue  # a stream stays when its last record goes
                 # Leftovers are listed by the whole names of their keys.
                 held[name] = [each.removeprefix(start) for each in value] if name == "gone" else value
         return held

@@ -25,11 +25,12 @@ class Taking:
         model = self.model
         others, self.want = self.want - 1, 1
         walked = self.walk(model.suspects) if self.suspects and others >= 0 else 0
+        model.count("suspects", walked)
         self.want = self.want + others if self.suspects else others + 1
         above = [(score, entry) for score, entry in model.prio if score < 0]
         below = [(score, entry) for score, entry in model.prio if score > 0]
         self.walk_ranked(above)
-        self.walk(model.ready)
+        model.count("ready", self.walk(model.ready))
         self.walk_ranked(below)
         model.prio = sorted(above + below)
         model.suspects += self.moved

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from tenure.drivers.redis import RedisQueue
-from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import IDLE, Lanes, Patience
 from tenure.drivers.redis.scripts import Scripts

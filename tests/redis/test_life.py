@@ -12,7 +12,8 @@ import redis
 import redis.asyncio
 
 from tenure.drivers.redis import RedisQueue
-from tenure.drivers.redis.connection import MOST_IDLE, Endpoint
+from tenure.drivers.redis.endpoint import Endpoint
+from tenure.drivers.redis.pool import MOST_IDLE
 from tenure.errors import ConfigurationError, ConnectionFailed, InvalidOption, NotSupported
 from tenure.queue import Ack, Claimed, FailedJobs, Inspector, Lease, Queue, feature
 from tests.redis.steps import Q, claim, claim_one, ids, job, jobs, waiting

@@ -15,10 +15,11 @@ from tests.redis.model import CRASH_LIMIT, Model
 from tests.redis.scripted import Scripted, with_set_clock
 from tests.support.servers import Server
 
-STEPS = 1000
+STEPS = 1500
 IDS = [f"id{number}" for number in range(24)]
 CASES = {
     *("lapsed", "clock went back", "set aside", "stale", "entry of a job that is gone", "suspect steps over"),
+    *("claim of a paused queue", "pruned", "request of a job that was cleared"),
     *("leased -", "leased s", "leased x", "leased c", "leased e"),
 }
 
@@ -33,7 +34,7 @@ class Run:
         self.leases: list[str] = []
         self.last: dict[str, Callable[[int, str], Any]] = {}
         self.replies: dict[str, Any] = {}
-        self.numbers = dict.fromkeys("pcdsxnrf", 0)
+        self.numbers = dict.fromkeys("pcdsxnrfoutw", 0)
         queue.set_clock(self.model.now)
 
     def steps(self, number: int) -> None:
@@ -44,13 +45,16 @@ class Run:
         moves = {
             self.push: 20, self.replace: 5, self.claim: 18, self.settle: 20, self.renew: 5, self.cancel: 7,
             self.clear: 1, self.sweep: 3, self.retry: 4, self.forget: 2, self.clock: 12, self.repeat: 12,
-            self.plant: 1, self.wait: 4,
+            self.plant: 1, self.wait: 4, self.pause: 0.5, self.resume: 3, self.prune: 2, self.drop: 1,
+            self.forsake: 0.5,
         }  # fmt: skip
         self.dice.choices(list(moves), list(moves.values()))[0]()
         assert self.queue.dump() == self.model.dump()
         counted = self.queue.call("counts")
         assert counted[:6] == self.model.counts()
         assert self.queue.call("states", IDS).decode() == self.model.states(IDS)
+        state = self.dice.choice(["ready", "delayed", "running"])
+        assert self.queue.listed(state, self.dice.randint(1, 5)) == self.model.listed(state)
 
     def numbered(self, client: str, call: Callable[[int, str], Any], answer: str) -> Any:
         self.numbers[client] += 1
@@ -176,9 +180,8 @@ class Run:
 
     def sweep(self) -> None:
         if self.model.gone:
-            name = self.model.gone.pop(0)
-            number = len(self.model.leftovers.pop(name))
-            assert self.queue.call("sweep", leftover=name) == number
+            name = self.model.gone[0]
+            assert self.queue.call("sweep", leftover=name) == self.model.sweep()
 
     def pick_failed(self) -> list[tuple[str, int]]:
         picked = [
@@ -200,6 +203,43 @@ class Run:
         answer = self.model.forget(jobs)
         reply = self.numbered("f", lambda number, _: self.queue.numbered("forget", "f", number, arguments), answer)
         assert reply == [b"done", answer.encode()]
+
+    def prune(self) -> None:
+        age = self.dice.choice([0, 5, 100])
+        answer = self.model.prune(age)
+        reply = self.numbered("o", lambda number, _: self.queue.numbered("prune", "o", number, [age, ""]), answer)
+        assert reply == [b"done", answer.encode()]
+
+    def pause(self) -> None:
+        reply = self.numbered("u", lambda number, _: self.queue.numbered("pause", "u", number), self.model.pause())
+        assert reply[0] == b"done"
+
+    def resume(self) -> None:
+        reply = self.numbered("t", lambda number, _: self.queue.numbered("resume", "t", number), self.model.resume())
+        assert reply[0] == b"done"
+
+    def drop(self) -> None:
+        """Remove one record that was set aside, and one that is not there."""
+        listed = self.queue.call("unreadable", ["", 1000])
+        assert listed[1::4] == [record[b"id"] for record in self.model.unreadable]
+        assert listed[3::4] == [len(record[b"record"]) for record in self.model.unreadable]
+        if listed:
+            place = self.dice.randrange(len(listed) // 4)
+            del self.model.unreadable[place]
+            keys = [listed[4 * place], "1-1", listed[4 * place]]
+            reply = self.numbered("w", lambda number, _: self.queue.numbered("drop", "w", number, keys), "ynn")
+            assert reply == [b"done", b"ynn"]
+
+    def forsake(self) -> None:
+        """A job is to be cancelled, its holder dies, and the queue is cleared before anybody takes the job."""
+        if self.model.running:
+            job = self.dice.choice(list(self.model.running.values()))
+            self.pause()
+            self.cancel([job.id])
+            self.model.now = max(self.model.now, job.deadline)
+            self.queue.set_clock(self.model.now)
+            self.claim()
+            self.clear()
 
     def clock(self) -> None:
         dice = self.dice
@@ -277,6 +317,13 @@ MUTANTS = [
     ("settle", "if requests then call('HDEL', cancel, unpack(ids)) end", ""),
     ("cancel", "call('ZREM', delayed, delayed_member(id, inc, priority))", ""),
     ("clear", "call('UNLINK', ready, ready_prio, delayed, suspects)", "call('UNLINK', ready, delayed, suspects)"),
+    ("sweep", "if asked[i] and header(call('HGET', leftover, ids[i])) == asked[i] then", "if false then"),
+    ("sweep", "if asked[i] and header(call('HGET', leftover, ids[i])) == asked[i] then", "if asked[i] then"),
+    ("claim", "if shut then want = 0 end", ""),
+    ("claim", "if not shut and (left or", "if (left or"),
+    ("resume", "if answer == 'y' then wake_up(wake) end", ""),
+    ("prune", "call('ZREM', failed_at, unpack(ids))", ""),
+    ("include/listing", "(not inc or inc == incs[i])", "true"),
     ("retry", "local envelope = inc == ARGV[2 * i + 3] and", "local envelope ="),
     ("forget", "and sub(records[i], 1, #mark) == mark and", "and"),
     ("renew", "if scores[i] then", "if true then"),

@@ -276,7 +276,6 @@ OPERATING = [
         about_the_unreadable.test_records_are_read_in_pages_each_behind_the_last_key,
     ),
     Mutant("reads any queue's", "UNREADABLE_BYTES", "AND queue = ?", "AND (queue = ? OR 1)", KEPT_APART),
-    Mutant("drops any queue's", "DROP_UNREADABLE", "AND queue = ?", "AND (queue = ? OR 1)", KEPT_APART),
 ]
 
 MUTANTS = [*TOKENS, *OTHERS, *OPERATING]

@@ -106,6 +106,16 @@ async def test_what_a_clear_put_out_of_reach_is_not_listed(path: pathlib.Path, q
         assert list((await queue.jobs(Q, state)).jobs) == []
 
 
+async def test_the_key_of_another_queue_s_record_drops_nothing(path: pathlib.Path, queue: SqliteQueue) -> None:
+    for name in ("one", "two"):
+        await push(queue, job("x", queue=name))
+        await queue.settle([SetAside(await claim_one(queue, queues=[name]), "no")])
+    (record,) = await queue.unreadable("one")
+    assert list(await queue.drop_unreadable("two", [record.key])) == [False]
+    assert [(await queue.counts(name)).unreadable for name in ("one", "two")] == [1, 1]
+    assert_consistent(path)
+
+
 async def test_a_delayed_job_that_is_overdue_has_no_time_left(opened: Open) -> None:
     clock = Hands()
     queue = opened(clock=clock)

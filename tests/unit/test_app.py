@@ -23,6 +23,7 @@ from tenure.config import Settings
 from tenure.drivers.memory import MemoryQueue
 from tenure.envelope import decode
 from tenure.events import JobPushed
+from tenure.operations import Operations
 from tenure.queue import Push, Pushed
 from tests.unit import jobs
 from tests.unit.applications import bind, claimed, make_app
@@ -147,7 +148,7 @@ async def test_blocking_calls_refuse_at_once_inside_a_loop(app: Tenure) -> None:
 
 
 def test_every_awaitable_has_a_blocking_twin() -> None:
-    for kind in (Tenure, JobHandle):
+    for kind in (Tenure, Operations, JobHandle):
         asynchronous = {name for name in vars(kind) if asyncio.iscoroutinefunction(getattr(kind, name))}
         missing = {name for name in asynchronous if not hasattr(kind, f"{name.removeprefix('a')}_sync")}
         assert {name for name in missing if not hasattr(kind, f"{name}_sync")} == set()

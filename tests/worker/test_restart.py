@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
 from tenure import Tenure
 from tenure.drivers.memory import MemoryQueue
 from tenure.errors import ConnectionFailed
+from tenure.operating import Control
 from tenure.queue import Claimed, Queue
 from tenure.worker import ExitReason, Worker, WorkerOptions
 from tenure.worker.marker import INTERVAL, RestartMarker
@@ -20,10 +21,9 @@ done: list[int] = []
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
+def _fresh() -> None:
     begun.clear()
     done.clear()
-    yield
 
 
 async def note(value: int, seconds: float = 0) -> None:
@@ -104,9 +104,7 @@ async def test_every_worker_of_the_namespace_restarts_and_those_that_start_later
     assert await drain(app) is ExitReason.EMPTY
 
 
-async def test_the_marker_is_read_at_most_every_second_however_busy_the_worker(
-    quick: Tenure, watched: Watched
-) -> None:
+async def test_the_marker_is_read_at_most_every_second_however_busy_the_worker(quick: Tenure, watched: Watched) -> None:
     job = quick.job(note)
     began = asyncio.get_running_loop().time()
     async with working(quick, concurrency=1, sleep=0.05):
@@ -182,7 +180,7 @@ async def test_a_marker_that_the_store_has_lost_asks_for_nothing() -> None:
     store = MemoryQueue()
     await store.request_restart()
     driver = Watched(store)
-    marker = RestartMarker(driver, lambda: now)
+    marker = RestartMarker(cast("Control", driver), lambda: now)
     assert marker.due
     assert not await marker.changed()
     assert not marker.due

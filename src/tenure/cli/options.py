@@ -21,10 +21,9 @@ def setting(*declarations: str, **attributes: Any) -> Callable[[F], F]:
 
 
 def _variable(declarations: tuple[str, ...]) -> str:
-    """Name the variable after the parameter as click does: by the bare name if there is one, else the long option."""
-    bare = [name for name in declarations if name.isidentifier()]
-    long = [name.partition("/")[0].removeprefix("--") for name in declarations if name.startswith("--")]
-    return f"TENURE_{[*bare, *long][0].replace('-', '_').upper()}"
+    """Name the variable after the long option, which is what people see, and not after its parameter."""
+    [name] = [name.partition("/")[0] for name in declarations if name.startswith("--")]
+    return f"TENURE_{name[2:].replace('-', '_').upper()}"
 
 
 def spoken(*declarations: str, **attributes: Any) -> Callable[[F], F]:

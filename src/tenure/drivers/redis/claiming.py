@@ -11,13 +11,16 @@ from tenure.drivers.redis.session import Session
 from tenure.drivers.redis.settling import Settlements
 from tenure.drivers.redis.sweeping import Sweeper
 from tenure.drivers.redis.waiting import Waiter
-from tenure.errors import StoreError
+from tenure.errors import StoreError, StoreRefused
 from tenure.queue import Aside, Claimed, Lease, Release
 
 MOST_LEASES = 1000
 """What one call leases at most."""
 LOOK_EVERY = 1.0
 """Seconds after which a waiting claim looks by itself: what a lost wake-up costs."""
+HELD_UP = 3.0
+"""Seconds for which a cancelled caller waits until what it has claimed is given back; with a server that has gone, that
+goes on in the background, and in the worst case the leases lapse."""
 
 
 class Terms(NamedTuple):
@@ -70,9 +73,10 @@ class Claims:
             return await self._session.unbroken(task)
         except asyncio.CancelledError:
             back = self._session.start(self._give_back(task))
-            while not back.done():
+            until = time.monotonic() + HELD_UP
+            while not back.done() and (left := until - time.monotonic()) > 0:
                 try:
-                    await asyncio.wait({back})
+                    await asyncio.wait({back}, timeout=left)
                 except asyncio.CancelledError:
                     # Cancelled again: the first one is on its way already, as soon as nothing is held any more.
                     continue
@@ -94,15 +98,18 @@ class Claims:
         unreadable: list[Aside] = []
         next_due: float | None = None
         at_once = False
+        failed: StoreError | None = None
         for queue in queues:
             suspects = terms.suspects and not any(lease.suspect for lease in leases)
             try:
                 reply = await self._call(queue, limit - len(leases), terms, suspects=suspects)
-            except StoreError:
-                # What the queues before it brought is not given up for one that failed; the next claim tells.
-                if leases or unreadable:
+            except StoreError as error:
+                # What other queues bring is not given up for one that failed; the next claim tells. On a cluster the
+                # nodes of those behind it may be well.
+                failed = failed or error
+                if not self._session.spread or (isinstance(error, StoreRefused) and error.code == "CLUSTERDOWN"):
                     break
-                raise
+                continue
             brought, set_aside, due, more = reply
             leases += brought
             unreadable += set_aside
@@ -111,6 +118,8 @@ class Claims:
                 next_due = due if next_due is None else min(next_due, due)
             if len(leases) >= limit:
                 break
+        if failed is not None and not leases and not unreadable:
+            raise failed
         return Found(leases, unreadable, next_due, at_once)
 
     async def _call(self, queue: str, limit: int, terms: Terms, *, suspects: bool) -> Found:

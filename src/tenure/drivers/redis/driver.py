@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tenure.drivers.redis import record
+from tenure.drivers.redis.aside import UnreadableRecords
 from tenure.drivers.redis.claiming import Claims, Terms
 from tenure.drivers.redis.coalescing import Pushes
-from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.controlling import Controls
 from tenure.drivers.redis.doctor import diagnose
 from tenure.drivers.redis.durability import CLASSES, Assurance
+from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.failing import FailedStore
 from tenure.drivers.redis.keeper import RedisKeeper
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Patience
+from tenure.drivers.redis.listing import Listing
 from tenure.drivers.redis.pusher import RedisPusher
 from tenure.drivers.redis.reading import Desk
 from tenure.drivers.redis.renewing import Renewals
@@ -22,7 +25,7 @@ from tenure.drivers.redis.session import Session, Sessions
 from tenure.drivers.redis.settling import Settlements
 from tenure.drivers.redis.sweeping import Sweeper
 from tenure.errors import InvalidOption
-from tenure.operating import Finding
+from tenure.operating import Finding, JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -57,10 +60,13 @@ class _Parts:
         self.claims = Claims(session, self.settlements, Sweeper(session))
         self.failed = FailedStore(session)
         self.desk = Desk(session)
+        self.listing = Listing(session)
+        self.unreadable = UnreadableRecords(session)
+        self.controls = Controls(session)
 
 
 class RedisQueue:
-    """Implements ``Queue``, ``Inspector`` and ``FailedJobs`` of ``tenure.queue`` on Redis 6.2 or newer, or Valkey.
+    """Implements all protocols of ``tenure.queue`` and ``tenure.operating`` on Redis 6.2 or newer, or Valkey.
 
     Built around a client, it takes the place and the credentials of the client, opens connections of its own, and
     closes nothing of the caller's. ``patience`` tells how long to wait for answers, ``assurance`` what pushes of a
@@ -198,6 +204,49 @@ class RedisQueue:
         """Remove each from the failed store; False for one that is no longer there."""
         here = self._here
         return await here.session.through(here.failed.change("forget", records))
+
+    async def prune(self, queue: str, *, older_than: float) -> int:
+        """Remove failed jobs that failed at least so many seconds ago, a hundred a step; return their exact number."""
+        return await self._here.failed.prune(queue, older_than)
+
+    async def jobs(self, queue: str, state: JobState, *, limit: int = 100, cursor: str | None = None) -> JobPage:
+        """Return jobs of one state, those first that are first in line; a thousand at most."""
+        return await self._here.listing.page(queue, state, limit, cursor)
+
+    async def unreadable(self, queue: str, *, limit: int = 100, after: str = "") -> Sequence[UnreadableRecord]:
+        """Return records that were set aside, oldest first, those behind the key ``after``; without their bytes."""
+        return await self._here.unreadable.listed(queue, limit, after)
+
+    async def unreadable_bytes(self, queue: str, key: str) -> bytes | None:
+        """Return one record byte for byte, or None."""
+        return await self._here.unreadable.content(queue, key)
+
+    async def drop_unreadable(self, queue: str, keys: Sequence[str]) -> Sequence[bool]:
+        """Remove records for good; False for one that is not there."""
+        here = self._here
+        return await here.session.through(here.unreadable.drop(queue, keys))
+
+    async def pause(self, queue: str) -> bool:
+        """Stop handing out the queue's jobs; all else goes on. False when it was paused already."""
+        here = self._here
+        return await here.session.through(here.controls.switch(queue, "pause"))
+
+    async def resume(self, queue: str) -> bool:
+        """Hand out the queue's jobs again, and wake who waits. False when it was not paused."""
+        here = self._here
+        return await here.session.through(here.controls.switch(queue, "resume"))
+
+    async def paused(self, queues: Sequence[str]) -> Sequence[bool]:
+        """Tell which queues are paused, in order."""
+        return await self._here.controls.paused(queues)
+
+    async def request_restart(self) -> str:
+        """Write a new opaque marker, and return it: workers that see it change finish and exit."""
+        return await self._here.controls.request_restart()
+
+    async def restart_marker(self) -> str | None:
+        """Return the marker, or None when there was never one."""
+        return await self._here.controls.restart_marker()
 
     async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:
         """Look at the server for what would break a promise; changes nothing."""

@@ -65,6 +65,11 @@ class ConfirmedCall:
         """What the server answered to the push itself."""
 
     @property
+    def key(self) -> bytes:
+        """A key in the queue's slot."""
+        return self._call.key
+
+    @property
     def tied(self) -> bool:
         """The next command is about what was sent before: it must go over the same connection or not at all."""
         return self._step in {"touch", "confirm"}

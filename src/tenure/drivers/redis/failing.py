@@ -6,9 +6,12 @@ from itertools import islice
 from tenure.drivers.redis import record
 from tenure.drivers.redis.session import Session
 from tenure.queue import FailedRecord
+from tenure.summaries import check_age
 
 MOST = 500
 """How many jobs one call reads or changes at most."""
+STEP = 100
+"""How many jobs one step of a prune looks at."""
 
 
 class FailedStore:
@@ -53,3 +56,22 @@ class FailedStore:
                 for place, letter in zip(places, letters.decode(), strict=True):
                     done[place] = letter == "y"
         return done
+
+    async def prune(self, queue: str, older_than: float) -> int:
+        """Forget jobs that failed at least so many seconds ago, step by step, and return their exact number.
+
+        What a step has removed stays removed when a later one fails or the caller is cancelled.
+        """
+        check_age(older_than)
+        age = record.milliseconds(min(older_than, record.LONGEST_MS / 1000), "older_than")
+        total, until = 0, ""
+        while True:
+            removed, looked_at, until = await self._session.through(self._step(queue, age, until))
+            total += removed
+            if until and looked_at < STEP:
+                return total
+
+    async def _step(self, queue: str, age: int, until: str) -> tuple[int, int, str]:
+        _, answer = await self._session.write(queue, "prune", (age, until))
+        removed, looked_at, next_until = answer.decode().split("|")
+        return int(removed), int(looked_at), next_until

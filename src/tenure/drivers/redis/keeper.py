@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from tenure.drivers.redis.blocking import BlockingLinks
-from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Patience
 from tenure.drivers.redis.plain import PlainCall
 from tenure.drivers.redis.renewing import Renewals
 from tenure.drivers.redis.scripts import Scripts
+from tenure.errors import StoreError
 from tenure.queue import Lease, Renewal
 
 
@@ -16,7 +17,7 @@ class RedisKeeper:
     """See ``tenure.queue.Keeper``."""
 
     def __init__(self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience) -> None:
-        self._links = BlockingLinks(endpoint, patience.answer)
+        self._links = BlockingLinks(endpoint, patience.answer, patience.moves)
         self._keyspace = keyspace
         self._scripts = scripts
 
@@ -24,9 +25,16 @@ class RedisKeeper:
         """Extend each lease by its own length from now, and answer for each in order."""
         renewals = Renewals(leases)
         script = self._scripts["renew"]
+        failed: StoreError | None = None
         for queue, places, members in renewals.parts:
             keys = self._keyspace.queue(queue).all(script.keys)
-            renewals.answered(places, self._links.perform(PlainCall.of(script, keys, members)))
+            try:
+                renewals.answered(places, self._links.perform(PlainCall.of(script, keys, members)))
+            except StoreError as error:
+                # The node of one queue may be away while those of the others are not: their leases go on.
+                failed = failed or error
+        if failed is not None:
+            raise failed
         return renewals.result()
 
     def close(self) -> None:

@@ -56,6 +56,11 @@ class Keyspace:
         """The key of the set of queues that were ever pushed to."""
         return f"{self._prefix}{self.namespace}:queues".encode()
 
+    @property
+    def restart(self) -> bytes:
+        """The key of the restart marker."""
+        return f"{self._prefix}{self.namespace}:restart".encode()
+
     def queue(self, name: str) -> QueueKeys:
         """Return the keys of a queue."""
         keys = self._queues.get(name)
@@ -67,3 +72,7 @@ class Keyspace:
     def wake(self, queues: Sequence[str]) -> list[bytes]:
         """Return the wake-up keys of queues, in order."""
         return [self.queue(name).all(("wake",))[0] for name in queues]
+
+    def paused(self, queues: Sequence[str]) -> list[bytes]:
+        """Return the keys that tell whether queues are paused, in order."""
+        return [self.queue(name).all(("paused",))[0] for name in queues]

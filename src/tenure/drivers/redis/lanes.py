@@ -34,6 +34,8 @@ class Patience(msgspec.Struct, frozen=True):
     """For the answer to one sending; then it counts as lost."""
     repeats: float = 30.0
     """For a lost answer, from then on, by sending the call again."""
+    moves: float = 10.0
+    """For a queue that nobody takes calls for, as its slot is being moved or another server takes over."""
 
 
 class Lane:
@@ -109,6 +111,11 @@ class NumberedCall:
     def client(self) -> bytes:
         """The key under which the store keeps the call's number and answer, as things stand now."""
         return self._keys.client(self._lane.client)
+
+    @property
+    def key(self) -> bytes:
+        """The client's key: it lies in the queue's slot."""
+        return self.client
 
     @property
     def tied(self) -> bool:

@@ -17,6 +17,9 @@ class PlainCall:
     def __init__(self, *arguments: bytes | str | int) -> None:
         self._arguments = arguments
         self._left = _SENDINGS
+        named = arguments[1] if len(arguments) > 1 else b""
+        self.key: bytes = named if isinstance(named, bytes) else b""
+        """Its first key; of a command without one any server is asked."""
 
     @classmethod
     def of(cls, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> "PlainCall":
@@ -51,6 +54,7 @@ class PlainCall:
 class _ScriptCall(PlainCall):
     def __init__(self, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> None:
         super().__init__(script.key_count, *keys, *arguments)
+        self.key = keys[0]
         self._script = script
         self._whole = False
 

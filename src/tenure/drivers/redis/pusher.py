@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from tenure.drivers.redis.blocking import BlockingLinks
-from tenure.drivers.redis.connection import Endpoint
+from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.durability import Assurance, ConfirmedCall, Known
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
@@ -21,7 +21,7 @@ class RedisPusher:
     def __init__(
         self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience, assurance: Assurance
     ) -> None:
-        self._links = BlockingLinks(endpoint, patience.answer)
+        self._links = BlockingLinks(endpoint, patience.answer, patience.moves)
         self._keyspace = keyspace
         self._scripts = scripts
         self._patience = patience

@@ -20,8 +20,9 @@ REFUSALS = {
     "MASTERDOWN": "its primary is down",
     "TRYAGAIN": "the queue's slot is being moved; try again shortly",
     "NOREPLICAS": "too few replicas are connected (min-replicas-to-write)",
-    "MOVED": "the queue lives on another node of the cluster",
-    "ASK": "the queue is being moved to another node of the cluster",
+    "MOVED": "the queue lives on another node of the cluster; a redis+cluster:// URL finds it there",
+    "ASK": "the queue is being moved to another node of the cluster; a redis+cluster:// URL finds it there",
+    "UNBLOCKED": "it was demoted to a replica meanwhile",
     "CROSSSLOT": "the keys lie in several slots of a cluster",
 }
 """Refusals by code: nothing was executed, or the script ended before its first write."""

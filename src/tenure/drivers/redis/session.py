@@ -6,12 +6,15 @@ import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from tenure.drivers.redis.connection import Endpoint, LinkPool, Reply
+from tenure.drivers.redis.connection import Link, Reply
 from tenure.drivers.redis.durability import USUAL, Assurance, ConfirmedCall, Known
+from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
 from tenure.drivers.redis.plain import PlainCall
+from tenure.drivers.redis.pool import LinkPool
 from tenure.drivers.redis.scripts import Scripts
+from tenure.drivers.redis.topology import Way
 from tenure.drivers.redis.trouble import Trouble
 from tenure.errors import ConnectionFailed, DurabilityNotReached, OutcomeUnknown
 
@@ -20,6 +23,11 @@ T = TypeVar("T")
 
 class Call(Protocol):
     """What is to be sent, and what its answers mean; see ``NumberedCall``."""
+
+    @property
+    def key(self) -> bytes:
+        """One of the keys it is about: where that belongs, it is sent."""
+        ...
 
     @property
     def tied(self) -> bool:
@@ -49,7 +57,7 @@ class Session:
         self.patience = patience
         self.assurance: Assurance = assurance
         self._known = Known()
-        self.links: LinkPool = LinkPool(endpoint)
+        self.links: LinkPool = LinkPool(endpoint.topology)
         self._scripts = scripts
         self._lanes = Lanes()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -96,12 +104,14 @@ class Session:
         return await self._perform(PlainCall(*arguments))
 
     async def _perform(self, call: Call) -> Reply:
+        way: Way | None = None
         while True:
             self.check_open()
-            link = self.links.take()
-            pause = 0.0
-            send = link.exchange
+            pause: float | None = 0.0
+            link: Link | None = None
             try:
+                link = await self.links.take(call.key, way)
+                send = link.ask if way is not None and way.asking else link.exchange
                 while True:
                     reply = await send(call.command(), self.patience.answer)
                     if call.answered(reply):
@@ -110,11 +120,34 @@ class Session:
                         break
                     send = link.go_on
             except Trouble as trouble:
-                pause = call.troubled(trouble)
+                way = way or Way(self.links.topology, self.patience.moves)
+                pause = None if call.tied else way.onward(link and self.links.server(link), trouble)
+                if link is not None:
+                    await self.links.distrust(link, trouble)
+                if pause is None:
+                    pause = call.troubled(trouble)
             finally:
-                await self.links.give(link)
+                if link is not None:
+                    await self.links.give(link)
             if pause:
                 await asyncio.sleep(pause)
+
+    @property
+    def spread(self) -> bool:
+        """Queues may lie on different servers, of which one may be away while the others are not."""
+        return self.links.topology.spread
+
+    async def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Read keys of several queues, in order."""
+        by_slot: dict[int, list[int]] = {}
+        for place, key in enumerate(keys):
+            by_slot.setdefault(self.links.topology.slot_of(key), []).append(place)
+        values: list[bytes | None] = [None] * len(keys)
+        for places in by_slot.values():
+            found = await self.command(b"MGET", *(keys[place] for place in places))
+            for place, value in zip(places, found, strict=True):
+                values[place] = value
+        return values
 
     def check_open(self) -> None:
         """Raise ``ConnectionFailed`` once the driver is closed."""

@@ -23,5 +23,16 @@ class Rejected(Trouble):
         super().__init__(f"{code}: {problem}")
 
 
+class Elsewhere(Rejected):
+    """Another node of the cluster has the keys, or, with ``asking``, will soon have them: nothing was executed."""
+
+    def __init__(self, code: str, problem: str, *, slot: int, host: str, port: int, asking: bool) -> None:
+        super().__init__(code, problem)
+        self.slot = slot
+        self.host = host
+        self.port = port
+        self.asking = asking
+
+
 class Unloaded(Trouble):
     """The server does not know the script (any more): nothing was executed."""

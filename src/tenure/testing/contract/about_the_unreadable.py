@@ -18,6 +18,7 @@ from tenure.testing.contract.steps import (
     job,
     lapsed,
     pass_time,
+    push,
     pushed_and_claimed,
     settle,
     where,
@@ -168,14 +169,14 @@ async def test_records_are_kept_per_queue_and_namespace(store: StoreUnderTest) -
     await set_aside(store.queue, "x", name="one")
     reader = unreadable_store(store.queue)
     (record,) = await reader.unreadable("one")
-    await set_aside(store.queue, "y", name="two")
-    elsewhere = unreadable_store(store.elsewhere())
-    assert [one.id for one in await reader.unreadable("two")] == ["y"]
-    assert list(await elsewhere.unreadable("one")) == []
-    for other, name in ((reader, "two"), (elsewhere, "one")):
+    await push(store.queue, job(queue="two"))
+    for other, name in ((reader, "two"), (unreadable_store(store.elsewhere()), "one")):
+        assert list(await other.unreadable(name)) == []
         assert await other.unreadable_bytes(name, record.key) is None
         assert list(await other.drop_unreadable(name, [record.key])) == [False]
-    assert [await where(store.queue, name) for name in ("one", "two")] == [{"unreadable": 1}] * 2
+    await set_aside(store.queue, "y", name="three")
+    assert [one.id for one in await reader.unreadable("three")] == ["y"]
+    assert [await where(store.queue, name) for name in ("one", "three")] == [{"unreadable": 1}] * 2
 
 
 async def test_a_stale_lease_adds_no_record(store: StoreUnderTest) -> None:

@@ -21,9 +21,11 @@ READERS: Final[Mapping[str, bytes]] = {
     "unreadable": b"XLEN",
     "cancel": b"HLEN",
     "gone": b"LLEN",
+    "taken": b"HLEN",
     "wake": b"LLEN",
     "seq": b"GET",
     "fence": b"GET",
+    "paused": b"GET",
 }
 """A command that reads each key and is refused when it holds something else."""
 MARGIN: Final = 1_000_000

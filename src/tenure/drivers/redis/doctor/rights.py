@@ -12,7 +12,7 @@ from tenure.drivers.redis.trouble import Unloaded
 from tenure.errors import OutcomeUnknown, StoreRefused
 from tenure.operating import Finding
 
-DIRECT: Final = frozenset({"EVAL", "EVALSHA", "SADD", "SMEMBERS", "HGET", "BLPOP"})
+DIRECT: Final = frozenset({"EVAL", "EVALSHA", "SADD", "SMEMBERS", "HGET", "BLPOP", "GET", "SET", "MGET", "XRANGE"})
 """What the driver sends itself; the rest is called by its scripts, under the same user's rights."""
 CONFIRMING: Final[Mapping[int, frozenset[str]]] = {
     2: frozenset({"WAITAOF", "PEXPIRE"}),

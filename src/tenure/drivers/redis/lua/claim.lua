@@ -81,7 +81,7 @@ call('ZCARD', ready_prio)
 call('LLEN', suspects)
 call('XLEN', unreadable)
 call('LLEN', wake)
-call('HLEN', taken)
+local counted = call('HMGET', taken, 'suspects', 'ready')
 local shut = call('EXISTS', paused) == 1
 if shut then want = 0 end
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
@@ -258,11 +258,11 @@ if got > 0 then call('HDEL', jobs, unpack(moved_ids)) end
 if #apart > 0 then call('HDEL', jobs, unpack(apart)) end
 if from_suspects > 0 then
   call('LTRIM', suspects, from_suspects, -1)
-  call('HINCRBY', taken, 'suspects', from_suspects)
+  call('HSET', taken, 'suspects', decimal((tonumber(counted[1]) or 0) + from_suspects))
 end
 if from_ready > 0 then
   call('LTRIM', ready, from_ready, -1)
-  call('HINCRBY', taken, 'ready', from_ready)
+  call('HSET', taken, 'ready', decimal((tonumber(counted[2]) or 0) + from_ready))
 end
 if #walked > 0 then call('ZREM', ready_prio, unpack(walked)) end
 

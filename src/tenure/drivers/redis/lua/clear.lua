@@ -12,16 +12,19 @@ local state, answer = earlier(client)
 if state then return { state, answer or '' } end
 
 local n = call('HLEN', jobs)
-local from_ready, from_suspects = call('LLEN', ready), call('LLEN', suspects)
+local from_suspects, from_ready = call('LLEN', suspects), call('LLEN', ready)
 call('LLEN', gone)
-call('HLEN', taken)
+local counted = call('HMGET', taken, 'suspects', 'ready')
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
 if n > 0 then
   call('RPUSH', gone, fresh)
   call('RENAME', jobs, fresh)
 end
-if from_ready > 0 then call('HINCRBY', taken, 'ready', from_ready) end
-if from_suspects > 0 then call('HINCRBY', taken, 'suspects', from_suspects) end
+if from_ready + from_suspects > 0 then
+  -- They leave the heads of their lists too: see claim.
+  call('HSET', taken, 'suspects', decimal((tonumber(counted[1]) or 0) + from_suspects),
+    'ready', decimal((tonumber(counted[2]) or 0) + from_ready))
+end
 call('UNLINK', ready, ready_prio, delayed, suspects)
 answer = decimal(n)
 remember(client, answer)

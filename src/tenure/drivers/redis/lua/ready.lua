@@ -14,9 +14,10 @@ local start, place, mark = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 -- A place in a list counts from its first entry ever: entries leave at its head alone, and are counted then.
 local function listed(number, line, name)
-  local gone = tonumber(call('HGET', taken, name) or '0') or 0
+  local gone = math.floor(tonumber(call('HGET', taken, name) or '0') or 0)
   local from = start == number and place ~= '' and math.max(0, tonumber(place) - gone) or 0
-  local index = add(jobs, from, call('LLEN', line) - 1, function(first, last) return call('LRANGE', line, first, last) end)
+  local function read(first, last) return call('LRANGE', line, first, last) end
+  local index = add(jobs, from, call('LLEN', line) - 1, read)
   if index then page[2], page[3] = decimal(number), decimal(gone + index) end
   return index
 end

@@ -21,7 +21,7 @@ end
 local function add(records, first, last, read)
   while first <= last do
     if looks <= 0 then return first end
-    local entries, scores = read(first, math.min(first + 19, last))
+    local entries, scores = read(first, math.min(first + 9, last))
     local n = #entries
     if n == 0 then return nil end
     looks = looks - n

@@ -1,0 +1,98 @@
+"""Listing waiting and running jobs, a page at a time, without their payloads."""
+
+import base64
+import binascii
+import re
+from itertools import islice
+from typing import NamedTuple
+
+from tenure.drivers.redis.session import Session
+from tenure.errors import InvalidOption
+from tenure.naming import shown
+from tenure.operating import JobPage, JobSummary
+from tenure.queue import JobState
+from tenure.summaries import job_name, page_length
+
+_SCRIPTS = {JobState.READY: "ready", JobState.DELAYED: "delayed", JobState.RUNNING: "running"}
+_INDEX = rb"[0-9]{1,16}"
+_SCORE = rb"-?(?:[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?[0-9]{1,3})?|inf)"
+_PLACE = {
+    JobState.READY: re.compile(rb"ready ([13]) (|%b) ()|ready ([24]) (|%b) (.{0,100})" % (_INDEX, _SCORE), re.DOTALL),
+    JobState.DELAYED: re.compile(rb"delayed (1) (%b) (.{0,100})" % _SCORE, re.DOTALL),
+    JobState.RUNNING: re.compile(rb"running (1) (%b) (.{0,100})" % _SCORE, re.DOTALL),
+}
+_HEADER = re.compile(
+    rb"(\d{1,19})\|(\d{1,9})\|(\d{1,9})\|(\d{1,9})\|\d{1,9}\|\d{1,15}\|(\d{1,15})\|(-?\d{1,3})(?:\|.*)?"
+)
+
+
+class _Place(NamedTuple):
+    """Where a page begins, in the words of the scripts."""
+
+    line: bytes = b"1"
+    place: bytes = b""
+    mark: bytes = b""
+
+
+class Listing:
+    """The listings of one event loop."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def page(self, queue: str, state: JobState, limit: int, cursor: str | None) -> JobPage:
+        """Return jobs of one state; see ``tenure.operating.JobLister``.
+
+        Each call reads a bounded number of entries. Where that many are of jobs that are gone, the next call follows.
+        """
+        length = page_length(state, limit)
+        place = _Place() if cursor is None else _read(cursor, state)
+        while True:
+            now, *rest = await self._session.run(queue, _SCRIPTS[state], (length, *place))
+            place, found = _Place(*rest[:3]), iter(rest[3:])
+            jobs = []
+            while job := tuple(islice(found, 3)):
+                jobs.append(_summary(queue, state, int(now), *job))
+            if not place.line:
+                return JobPage(jobs=jobs, cursor=None)
+            if jobs:
+                return JobPage(jobs=jobs, cursor=_written(state, place))
+
+
+def _written(state: JobState, place: _Place) -> str:
+    return base64.urlsafe_b64encode(b" ".join((state.encode(), *place))).decode()
+
+
+def _read(cursor: str, state: JobState) -> _Place:
+    try:
+        found = _PLACE[state].fullmatch(base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True))
+    except (binascii.Error, UnicodeEncodeError):
+        found = None
+    if found is None:
+        raise InvalidOption(f"{shown(cursor)} is no cursor of this listing; begin without one")
+    return _Place(*(part for part in found.groups() if part is not None))
+
+
+def _summary(queue: str, state: JobState, now: int, entry: bytes, score: bytes, record: bytes) -> JobSummary:
+    job_id, *counted = entry.split(b"|")
+    line, _, envelope = record.partition(b"\n")
+    header = _HEADER.fullmatch(line)
+    deliveries, free, crashes, at, priority = map(int, header.groups()[1:]) if header else (0, 0, 0, 0, 0)
+    seconds: float | None = None
+    if state is JobState.RUNNING and all(number.isdigit() for number in counted[1:4]) and len(counted) > 4:
+        # A lease counts its own delivery; the record is as it was when it waited.
+        deliveries, free, crashes = map(int, counted[1:4])
+    if score:
+        seconds = (float(score) - now) / 1000
+    elif header:
+        seconds = max(0, now - at) / 1000
+    return JobSummary(
+        queue=queue,
+        id=job_id.decode(errors="replace"),
+        state=state,
+        name=job_name(envelope) if header else "",
+        priority=priority,
+        attempts=deliveries - free,
+        crashes=crashes,
+        seconds=seconds,
+    )
