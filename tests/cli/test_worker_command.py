@@ -113,17 +113,17 @@ def test_the_signal_after_a_limit_is_the_first_one(tenure: Program) -> None:
 
 
 def test_restart_lets_all_workers_finish_and_end_with_0(everywhere: Program) -> None:  # S8, K17
-    push(everywhere, "sleep", [1.5])
-    with everywhere.begin(*BUSY) as first, everywhere.begin(*BUSY) as second:
-        for worker in (first, second):
-            worker.wait_for_output("worker started")
-        processes.eventually(lambda: "sleep begins" in everywhere.ran, 10)
+    for _ in range(2):
+        push(everywhere, "sleep", [1.5])
+    one_at_a_time = ["worker", "shop:app", "--queues", "slow", "--concurrency", "1"]
+    with everywhere.begin(*one_at_a_time) as first, everywhere.begin(*one_at_a_time) as second:
+        processes.eventually(lambda: everywhere.ran.count("sleep begins") == 2, 10)
         done = everywhere("restart")
         assert (done.returncode, done.stdout, done.stderr) == (0, "restart requested\n", "")
         for worker in (first, second):
             assert worker.wait(15) == 0
             assert worker.output.strip().splitlines()[-1] == "tenure: stopped: restart"
-    assert everywhere.ran == ["sleep begins", "sleep ends"]
+    assert everywhere.ran == ["sleep begins"] * 2 + ["sleep ends"] * 2
     assert everywhere("worker", "shop:app", "--stop-when-empty").returncode == 0
 
 

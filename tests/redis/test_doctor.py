@@ -124,7 +124,7 @@ def setting(*pairs: str) -> Plant:
 
 
 def nearly_full(server: Server) -> None:
-    tell(server, "CONFIG", "SET", "maxmemory", str(round(info(server, "memory")["used_memory"] * 1.02)))
+    tell(server, "CONFIG", "SET", "maxmemory", str(round(info(server, "memory")["used_memory"] * 0.98)))
 
 
 def foreign(server: Server) -> None:

@@ -96,11 +96,13 @@ async def test_a_worker_whose_slots_are_full_takes_nothing_more(app: Tenure) -> 
 
 async def test_every_worker_of_the_namespace_restarts_and_those_that_start_later_do_not(app: Tenure) -> None:  # S8
     await app.operate.restart()
-    workers = [run(app) for _ in range(2)]
+    workers = [Worker(app, WorkerOptions(queues=("default",), sleep=0.1)) for _ in range(2)]
+    running = [asyncio.create_task(worker.run()) for worker in workers]
+    await until(lambda: all(worker.ready for worker in workers))
     await for_a_while(1.5 * INTERVAL)
-    assert not any(worker.done() for worker in workers)
+    assert not any(task.done() for task in running)
     await app.operate.restart()
-    assert await asyncio.wait_for(asyncio.gather(*workers), 10) == [ExitReason.RESTART] * 2
+    assert await asyncio.wait_for(asyncio.gather(*running), 10) == [ExitReason.RESTART] * 2
     assert await drain(app) is ExitReason.EMPTY
 
 

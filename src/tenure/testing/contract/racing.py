@@ -1,6 +1,7 @@
 """Starts contenders: child processes where the store can be opened by another one, threads where it cannot."""
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -113,7 +114,7 @@ class ThreadContender:
     async def close(self) -> None:
         """End it."""
         await self._started.wait()
-        if not self._thread.done():
+        with contextlib.suppress(RuntimeError):  # its loop is closed already: it has ended
             self._loop.call_soon_threadsafe(self._task.cancel)
         await asyncio.wait([self._thread])
 
