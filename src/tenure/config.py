@@ -8,17 +8,16 @@ drivers (``redis``, ``sqlite``, ``memory``, ``sync``) and ``auto`` are connectio
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
-from msgspec import Meta
 
-from tenure.envelope import MAX_BYTES
-from tenure.errors import ConfigurationError, InvalidOption
-from tenure.naming import check_namespace, shown
-from tenure.urls import Address, parse, redis_address
+from tenure.environ import Tuning, namespace, prefix, redis, tuning
+from tenure.errors import ConfigurationError
+from tenure.naming import shown
+from tenure.urls import Address, parse
 
 DEFAULT: Final = "default"
 AUTO: Final = "auto"
@@ -27,31 +26,12 @@ _LATER: Final = frozenset({"redis-streams", "redis_streams", "postgresql", "post
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _KEYS: Final = re.compile(r"(TENURE|QUEUE|REDIS)_[A-Z0-9_]+|DATABASE_URL", re.ASCII)
 _MARKS: Final = ("pyproject.toml", "manage.py", "setup.py", ".git")
-_YEAR: Final = 31_536_000
+_TAKEN: Final = frozenset({"tls", "password", "sentinel", "sentinels"})
+"""Names whose keys in Redis' group already mean something: ``REDIS_TLS_CA``."""
 
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-class Tuning(msgspec.Struct, frozen=True, kw_only=True):
-    """What one connection is tuned with; times are seconds."""
-
-    visibility_timeout: Annotated[int, Meta(ge=1, le=_YEAR)] = 300
-    """How long a lease is, hence how long work of a dead host stays away."""
-    max_attempts: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
-    retry_base_delay: Annotated[float, Meta(ge=0, le=_YEAR)] = 1.0
-    """The base of the exponential backoff of jobs that have none of their own."""
-    poll_timeout: Annotated[float, Meta(gt=0, le=3600)] = 1.0
-    """The longest that one idle claim waits."""
-    max_payload_bytes: Annotated[int, Meta(ge=1, le=500_000_000)] = MAX_BYTES
-
-
-_TUNING_KEYS: Final = {
-    "visibility_timeout": "VISIBILITY_TIMEOUT_SECONDS",
-    "max_attempts": "MAX_ATTEMPTS",
-    "retry_base_delay": "RETRY_BASE_DELAY_SECONDS",
-    "poll_timeout": "POLL_TIMEOUT",
-    "max_payload_bytes": "MAX_PAYLOAD_BYTES",
-}
+Credentials = Callable[[str], str | tuple[str, str] | None]
+"""Called with a connection's name for each connection to Redis that is made, from any thread: returns a password, a
+user's name and a password, or None when what is configured applies."""
 
 
 class ConnectionSettings(Tuning, frozen=True, kw_only=True):
@@ -70,18 +50,13 @@ class ConnectionSettings(Tuning, frozen=True, kw_only=True):
     namespace: str
     namespace_given: bool
     """False when the namespace is a hash of the project's path, which other hosts may not share."""
+    credentials: Credentials | None = None
 
     def __repr__(self) -> str:
         return f"<connection {self.name}: {self.configured or 'nothing configured'}>"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [("name", self.name), ("configured", self.configured)]
-
-
-class _Redis(msgspec.Struct, frozen=True):
-    db: Annotated[int, Meta(ge=0, lt=2**31)] = 0
-    tls: bool = False
-    cluster: bool = False
 
 
 class Settings(Tuning, frozen=True, kw_only=True):
@@ -92,14 +67,15 @@ class Settings(Tuning, frozen=True, kw_only=True):
     namespace: str = ""
     environ: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The keys that connections are read from."""
+    credentials: Credentials | None = None
+    """Credentials for Redis that may change, instead of those that are configured."""
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> "Settings":
         """Return the settings that an environment says, this process's by default; raises ``ConfigurationError``."""
         source = os.environ if environ is None else environ
         kept = {key: value for key, value in source.items() if _KEYS.fullmatch(key) and value.strip()}
-        tuning = _tuning(kept, "")
-        return cls(environ=kept, namespace=_namespace(kept, ""), **msgspec.structs.asdict(tuning))
+        return cls(environ=kept, namespace=namespace(kept, ""), **msgspec.structs.asdict(tuning(kept, "")))
 
     def connection(self, name: str = DEFAULT) -> ConnectionSettings:
         """Return a connection's settings; raises ``ConfigurationError`` when it is not configured, or wrongly."""
@@ -107,6 +83,8 @@ class Settings(Tuning, frozen=True, kw_only=True):
             raise ConfigurationError("connection", f"{shown(name)} is not the name of a connection")
         if name == DEFAULT:
             return self._default()
+        if name.lower() in _TAKEN:
+            raise ConfigurationError("connection", f"{name!r} cannot name one: REDIS_{name.upper()}… has a meaning")
         scope = name.upper().replace("-", "_") + "_"
         if any(
             key.startswith((f"TENURE_{scope}", f"QUEUE_{scope}CONNECTION", f"REDIS_{scope}")) for key in self.environ
@@ -163,9 +141,9 @@ class Settings(Tuning, frozen=True, kw_only=True):
 
     def _automatic(self, keep_as: str) -> ConnectionSettings:
         given = parse(self.environ["TENURE_URL"], "TENURE_URL") if "TENURE_URL" in self.environ else None
-        redis = given if given is not None and given.driver == "redis" else _redis(self.environ, "")
+        tried = given if given is not None and given.driver == "redis" else redis(self.environ, "")
         sqlite = given if given is not None and given.driver == "sqlite" else self._address("sqlite", "")
-        return self._made(keep_as, AUTO, redis, fallback=sqlite)
+        return self._made(keep_as, AUTO, tried, fallback=sqlite)
 
     def _made(
         self, name: str, configured: str, address: Address, fallback: Address | None = None
@@ -175,15 +153,16 @@ class Settings(Tuning, frozen=True, kw_only=True):
             configured=configured,
             address=address,
             fallback=fallback,
-            prefix=_prefix(self.environ, ""),
+            prefix=prefix(self.environ, ""),
             namespace=self.namespace or path_namespace(),
             namespace_given=bool(self.namespace),
+            credentials=self.credentials,
             **{field: getattr(self, field) for field in Tuning.__struct_fields__},
         )
 
     def _address(self, driver: str, scope: str) -> Address:
         if driver == "redis":
-            return _redis(self.environ, scope)
+            return redis(self.environ, scope)
         if driver == "sqlite":
             database = self.environ.get("DATABASE_URL", "")
             # DATABASE_URL alone selects nothing, and another program's PostgreSQL is no reason to refuse a file.
@@ -205,16 +184,17 @@ class Settings(Tuning, frozen=True, kw_only=True):
         else:
             address = self._address("redis" if chosen in {"", AUTO} else _DRIVERS[chosen], scope)
             fallback = embedded() if chosen == AUTO else None
-        given = self.namespace or _namespace(self.environ, scope)
+        given = self.namespace or namespace(self.environ, scope)
         return ConnectionSettings(
             name=name,
             configured=AUTO if chosen == AUTO else address.driver,
             address=address,
             fallback=fallback,
-            prefix=_prefix(self.environ, scope),
+            prefix=prefix(self.environ, scope),
             namespace=given or path_namespace(),
             namespace_given=bool(given),
-            **msgspec.structs.asdict(_tuning(self.environ, scope)),
+            credentials=self.credentials,
+            **msgspec.structs.asdict(tuning(self.environ, scope)),
         )
 
 
@@ -235,80 +215,3 @@ def path_namespace() -> str:
 def embedded() -> Address:
     """Return the address of the project's own SQLite file."""
     return Address("sqlite", path=str(project() / ".tenure" / "tenure.db"))
-
-
-# ------------------------------------------------------------------------------------------------------- groups of keys
-
-
-def _tuning(environ: Mapping[str, str], scope: str) -> Tuning:
-    return _converted(Tuning, environ, f"QUEUE_{scope}", _TUNING_KEYS)
-
-
-def _namespace(environ: Mapping[str, str], scope: str) -> str:
-    name = environ.get(f"QUEUE_{scope}NAMESPACE", "").strip()
-    try:
-        return check_namespace(name) if name else ""
-    except InvalidOption:
-        raise ConfigurationError(
-            f"QUEUE_{scope}NAMESPACE", "must be 1 to 128 of letters, digits, '.', '_', '-'"
-        ) from None
-
-
-def _prefix(environ: Mapping[str, str], scope: str) -> str:
-    prefix = environ.get(f"REDIS_{scope}PREFIX", "")
-    # Braces would move Redis Cluster's hash tag away from the queue's name.
-    if not prefix.isascii() or not prefix.isprintable() or set(prefix) & set("{} ") or len(prefix) > 128:
-        raise ConfigurationError(f"REDIS_{scope}PREFIX", "must be at most 128 printable characters without braces")
-    return prefix
-
-
-def _redis(environ: Mapping[str, str], scope: str) -> Address:
-    group = f"REDIS_{scope}"
-    rest = _converted(_Redis, environ, group, {"db": "DB", "tls": "TLS", "cluster": "CLUSTER"})
-    for key, wanted in ((f"{group}CLUSTER", rest.cluster), (f"{group}SENTINELS", f"{group}SENTINELS" in environ)):
-        if wanted:
-            raise ConfigurationError(key, "is not available in this version of tenure")
-    if f"{group}URL" in environ:
-        address = parse(environ[f"{group}URL"], f"{group}URL")
-        if address.driver != "redis":
-            raise ConfigurationError(f"{group}URL", "must be a redis://, rediss:// or unix:// URL")
-        return address
-    return redis_address(
-        host=environ.get(f"{group}HOST", "127.0.0.1").strip(),
-        port=_port(environ, f"{group}PORT"),
-        db=rest.db,
-        username=environ.get(f"{group}USERNAME", ""),
-        password=environ.get(f"{group}PASSWORD", ""),
-        tls=rest.tls,
-        host_key=f"{group}HOST",
-    )
-
-
-def _port(environ: Mapping[str, str], key: str) -> int:
-    text = environ.get(key, "").strip()
-    if not text or text.startswith("tcp://"):
-        # Kubernetes sets REDIS_PORT=tcp://10.0.0.1:6379 for a service called redis: not meant for us.
-        return 6379
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:6]) < 65536:
-        raise ConfigurationError(key, "must be a port from 1 to 65535")
-    return int(text)
-
-
-def _converted(kind: type[T], environ: Mapping[str, str], group: str, keys: Mapping[str, str]) -> T:
-    given: dict[str, Any] = {}
-    for field, suffix in keys.items():
-        text = environ.get(group + suffix, "").strip()
-        if text:
-            given[field] = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(text.lower(), text)
-    try:
-        return msgspec.convert(given, kind, strict=False)
-    except msgspec.ValidationError as error:
-        # msgspec's text names the field and what was expected, and not the value.
-        expected, _, path = str(error).partition(" - at `$.")
-        raise ConfigurationError(group + keys.get(path.rstrip("`"), ""), _plainly(expected)) from None
-
-
-def _plainly(expected: str) -> str:
-    text = expected.replace("`", "").replace("int | null", "int").replace("float | null", "float")
-    text = text.partition(", got")[0].replace("Expected int", "must be a whole number")
-    return text.replace("Expected float", "must be a number").replace("Expected bool", "must be true or false")

@@ -1,5 +1,6 @@
 """Opened connections: from settings to drivers, each made at first use and kept. Drivers are imported then, too."""
 
+import functools
 import importlib.util
 import logging
 import weakref
@@ -104,8 +105,10 @@ class Connections:
         if address.driver == "redis":
             _require_redis()
             from tenure.drivers.redis import RedisQueue  # noqa: PLC0415 - an extra, imported when it is used
+            from tenure.drivers.redis.endpoint import Endpoint  # noqa: PLC0415
 
-            return RedisQueue.from_url(address.url, namespace=settings.namespace, prefix=settings.prefix)
+            endpoint = Endpoint.from_url(address.url, credentials=_credentials(settings))
+            return RedisQueue(endpoint, namespace=settings.namespace, prefix=settings.prefix)
         if address.driver == "sqlite":
             from tenure.drivers.sql import SqliteQueue  # noqa: PLC0415 - keeps `import tenure` light
 
@@ -134,30 +137,27 @@ def _selected(settings: ConnectionSettings) -> tuple[Address, str]:
         _require_redis()
     except MissingExtra:
         return settings.fallback, "the redis extra is not installed"
-    if _answers(settings.address.url):
+    if _answers(settings):
         return settings.address, "Redis answered at first use"
     return settings.fallback, "Redis did not answer at first use"
 
 
 def _require_redis() -> None:
-    if importlib.util.find_spec("redis") is None:
-        raise MissingExtra("redis", "a redis:// connection")
+    for library in ("redis", "hiredis"):
+        if importlib.util.find_spec(library) is None:
+            raise MissingExtra("redis", "a redis:// connection")
 
 
-def _answers(url: str) -> bool:
-    import redis  # noqa: PLC0415 - an extra
+def _credentials(settings: ConnectionSettings) -> Callable[[], str | tuple[str, str] | None] | None:
+    return None if settings.credentials is None else functools.partial(settings.credentials, settings.name)
 
-    client = redis.Redis.from_url(url, socket_connect_timeout=PROBE_SECONDS, socket_timeout=PROBE_SECONDS, retry=None)
-    try:
-        client.ping()
-    except (redis.AuthenticationError, redis.BusyLoadingError, redis.ResponseError):
-        return True  # it answered: what it refuses is for the operator to see, and no reason to use another store
-    except (redis.RedisError, OSError):
-        return False
-    else:
-        return True
-    finally:
-        client.close()
+
+def _answers(settings: ConnectionSettings) -> bool:
+    from tenure.drivers.redis.endpoint import Endpoint  # noqa: PLC0415 - an extra
+    from tenure.drivers.redis.probing import answers  # noqa: PLC0415
+
+    endpoint = Endpoint.from_url(settings.address.url, credentials=_credentials(settings))
+    return answers(endpoint, settings.prefix, settings.namespace, PROBE_SECONDS)
 
 
 def _make_home(directory: Path) -> None:

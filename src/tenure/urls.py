@@ -6,7 +6,7 @@ what is left of it would name another host or another database.
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Literal, NoReturn
 from urllib.parse import quote, unquote
@@ -22,6 +22,7 @@ Topology = Literal["", "sentinel", "cluster"]
 _REDIS: Final[Mapping[str, str]] = MappingProxyType(
     {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
 )
+_TOPOLOGIES: Final[Mapping[str, Topology]] = MappingProxyType({"": "", "sentinel": "sentinel", "cluster": "cluster"})
 _KNOWN: Final = (
     *("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"),
     *("sqlite", "memory", "sync"),
@@ -90,19 +91,12 @@ def parse(url: str, key: str) -> Address:
         _refuse(key, "holds a space or a control character: percent-encode it")
     if _BAD_PERCENT.search(rest):
         _refuse(key, "holds a raw '%': write it as %25")
-    if scheme in {"memory", "sync"}:
-        if rest:
-            _refuse(key, f"{scheme}:// takes nothing after it")
-        return Address("memory" if scheme == "memory" else "sync")
-    if scheme == "sqlite":
-        return _sqlite(rest, key)
-    if scheme == "unix":
-        return _unix(rest, key)
-    plain, _, topology = scheme.partition("+")
-    if scheme in _REDIS:
-        return _redis(_REDIS[scheme], rest, key)
-    if plain in _REDIS and topology in {"sentinel", "cluster"}:
-        return _several(_REDIS[plain], "sentinel" if topology == "sentinel" else "cluster", rest, key)
+    plain, _, several = scheme.partition("+")
+    if plain in _REDIS and several in _TOPOLOGIES:
+        topology = _TOPOLOGIES[several]
+        return _several(_REDIS[plain], topology, rest, key) if topology else _redis(_REDIS[plain], rest, key)
+    if scheme in _OTHERS:
+        return _OTHERS[scheme](rest, key)
     if _LATER.fullmatch(scheme):
         raise ConfigurationError(key, f"{scheme}:// is not available in this version of tenure")
     raise ConfigurationError(key, f"has a scheme that tenure does not know; it knows {', '.join(_KNOWN)}")
@@ -194,6 +188,18 @@ def _check_parameters(scheme: str, query: str, password: str, key: str, topology
             _refuse(key, f"has a parameter {name} that is empty")
     if password and "password_file" in given:
         _refuse(key, "has both a password and a password_file")
+
+
+def _memory(rest: str, key: str) -> Address:
+    if rest:
+        _refuse(key, "memory:// takes nothing after it")
+    return Address("memory")
+
+
+def _sync(rest: str, key: str) -> Address:
+    if rest:
+        _refuse(key, "sync:// takes nothing after it")
+    return Address("sync")
 
 
 def _sqlite(rest: str, key: str) -> Address:
@@ -302,10 +308,10 @@ def _grouped(
         _refuse(key, "has both a sentinel_password and a sentinel_password_file")
     tls = "&".join(part for part in own.split("&") if part.startswith("ssl_"))
     parameters = _parameters(query, None)
-    place = f"/{master}/{db}" if topology == "sentinel" else ""
+    place = f"{_quoted(username, password)}{_joined(hosts)}{f'/{master}/{db}' if topology == 'sentinel' else ''}"
     return Address(
         "redis",
-        url=f"{scheme}+{topology}://{_quoted(username, password)}{_joined(hosts)}{place}{parameters and '?' + parameters}",
+        url=f"{scheme}+{topology}://{place}{parameters and '?' + parameters}",
         topology=topology,
         hosts=tuple(hosts),
         base=_assembled(scheme, host, port, db, username, password, own).url,
@@ -335,6 +341,11 @@ def _unquoted(text: str, key: str) -> str:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
         _refuse(key, "holds percent-encoded bytes that are not UTF-8")
+
+
+_OTHERS: Final[Mapping[str, Callable[[str, str], Address]]] = MappingProxyType(
+    {"memory": _memory, "sync": _sync, "sqlite": _sqlite, "unix": _unix}
+)
 
 
 def _refuse(key: str, problem: str) -> NoReturn:

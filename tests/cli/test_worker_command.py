@@ -77,7 +77,7 @@ def test_one_shot_mode_with_a_failing_job_ends_with_0_on_each_run(tenure: Progra
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_running_jobs_end_and_is_0(tenure: Program, number: signal.Signals) -> None:
+def test_a_signal_lets_running_jobs_end_and_is_0(tenure: Program, number: signal.Signals) -> None:  # K17
     push(tenure, "sleep", [0.5])
     with tenure.begin(*BUSY) as worker:
         processes.eventually(lambda: "sleep begins" in tenure.ran, 10)

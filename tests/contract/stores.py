@@ -28,7 +28,7 @@ async def memory_store() -> AsyncIterator[StoreUnderTest]:
 async def sqlite_store(directory: pathlib.Path, namespace: str) -> AsyncIterator[StoreUnderTest]:
     path = str(directory / "jobs.db")
     opener = Opener(factory="tests.contract.openers:sqlite", args=(path, namespace))
-    async with _opened(openers.sqlite, opener) as store:
+    async with opened(openers.sqlite, opener) as store:
         yield store
 
 
@@ -44,7 +44,7 @@ async def redis_store(server: Server, namespace: str, scripts: Scripts | None = 
 
         make = functools.partial(openers.redis, scripts=scripts)
         opener = Opener(factory="tests.contract.openers:redis", args=(server.url, namespace))
-        async with _opened(make, opener) as store:
+        async with opened(make, opener) as store:
             yield replace(store, put_raw=put_raw)
         await forget_namespace(client, namespace)
 
@@ -66,7 +66,7 @@ async def forget_namespace(client: "redis.asyncio.Redis", namespace: str) -> Non
 
 
 @asynccontextmanager
-async def _opened(make: Callable[[str, str], Queue], opener: Opener) -> AsyncIterator[StoreUnderTest]:
+async def opened(make: Callable[[str, str], Queue], opener: Opener) -> AsyncIterator[StoreUnderTest]:
     """Hand out drivers on the store, and close all of them at the end."""
     address, namespace = opener.args
     async with contextlib.AsyncExitStack() as stack:

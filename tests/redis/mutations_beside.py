@@ -1,9 +1,33 @@
-"""As ``mutations``, for the scripts beside the queue itself: the failed store, counting and looking up."""
+"""As ``mutations``, for the scripts beside the queue itself: looking up, and what operators read and change."""
 
-from tenure.testing.contract import about_counting, about_failing, about_inspecting
+from functools import partial
+
+from tenure.queue import JobState
+from tenure.testing.contract import (
+    StoreUnderTest,
+    about_counting,
+    about_failing,
+    about_inspecting,
+    about_listing,
+    about_pausing,
+    about_pruning,
+    about_the_unreadable,
+)
+from tenure.testing.contract.operators import unreadable_store
+from tenure.testing.contract.steps import Q
 from tests.contract.mutants import Mutant
 
-MUTANTS = [
+
+async def a_page_begins_behind_the_key_that_is_named(store: StoreUnderTest) -> None:
+    """Read twice, the second time behind the first record; a reader that goes on to the end would never get there."""
+    for job_id in ("a", "b"):
+        await about_the_unreadable.set_aside(store.queue, job_id)
+    reader = unreadable_store(store.queue)
+    first, _ = await reader.unreadable(Q)
+    assert [record.id for record in await reader.unreadable(Q, after=first.key)] == ["b"]
+
+
+FAILED_AND_STATES = [
     Mutant(
         "retries a job of another failure",
         "retry",
@@ -61,3 +85,143 @@ MUTANTS = [
         about_inspecting.test_every_job_is_found_by_its_id,
     ),
 ]
+
+PAUSING = [
+    Mutant(
+        "hands out what is paused",
+        "claim",
+        "if shut then want = 0 end",
+        "",
+        about_pausing.test_a_paused_queue_hands_out_nothing_until_it_is_resumed,
+    ),
+    Mutant(
+        "pauses promotion too",
+        "claim",
+        "local due = call('ZRANGEBYSCORE',",
+        "local due = call('EXISTS', paused) == 1 and {} or call('ZRANGEBYSCORE',",
+        about_pausing.test_a_paused_queue_still_promotes_what_falls_due,
+    ),
+    Mutant(
+        "pauses recovery too",
+        "claim",
+        "local lapsed = call('ZRANGEBYSCORE',",
+        "local lapsed = call('EXISTS', paused) == 1 and {} or call('ZRANGEBYSCORE',",
+        about_pausing.test_a_paused_queue_still_recovers_lapsed_leases,
+    ),
+    Mutant(
+        "pauses nothing",
+        "pause",
+        "call('SET', paused, '1')",
+        "local _ = nil",
+        about_pausing.test_a_paused_queue_hands_out_nothing_until_it_is_resumed,
+    ),
+    Mutant(
+        "tells that it was open",
+        "pause",
+        "and 'n' or 'y'",
+        "and 'y' or 'y'",
+        about_pausing.test_pausing_and_resuming_tell_whether_they_changed_anything,
+    ),
+    Mutant(
+        "resumes nothing",
+        "resume",
+        "call('DEL', paused) == 1",
+        "call('EXISTS', paused) == 1",
+        about_pausing.test_a_paused_queue_hands_out_nothing_until_it_is_resumed,
+    ),
+    Mutant(
+        "wakes nobody",
+        "resume",
+        "if answer == 'y' then wake_up(wake) end",
+        "",
+        about_pausing.test_a_resume_wakes_a_waiting_claim_at_once,
+    ),
+]
+
+PRUNING = [
+    Mutant(
+        "prunes the young",
+        "prune",
+        "till = decimal(now - ARGV[4])",
+        "till = decimal(now)",
+        about_pruning.test_a_prune_removes_what_failed_long_enough_ago_and_nothing_younger,
+    ),
+    Mutant(
+        "leaves the records",
+        "prune",
+        "removed = call('HDEL', failed, unpack(ids))",
+        "removed = #ids",
+        about_pruning.test_a_pruned_job_is_gone_for_good_and_its_id_is_free,
+    ),
+    Mutant(
+        "tells what it looked at",
+        "prune",
+        "decimal(removed) .. '|'",
+        "decimal(removed + 1) .. '|'",
+        about_pruning.test_two_prunes_at_the_same_time_count_each_failure_once,
+    ),
+]
+
+LISTING = [
+    Mutant(
+        "lists suspects last",
+        "ready",
+        "if start <= 1 and listed(1, suspects, 'suspects') then return page end",
+        "",
+        about_listing.test_a_suspect_is_listed_among_the_ready,
+    ),
+    Mutant(
+        "lists low priorities with the high ones",
+        "ready",
+        "'-inf', '(0')",
+        "'-inf', '+inf')",
+        about_listing.test_pages_of_jobs_of_several_priorities_miss_and_repeat_none,
+    ),
+    Mutant(
+        "begins each page anew",
+        "ready",
+        "math.max(0, tonumber(place) - gone)",
+        "0",
+        partial(about_listing.test_reading_page_by_page_to_the_end_gives_each_job_once, limit=7),
+    ),
+    Mutant(
+        "looks in the wrong place for what is delayed",
+        "delayed",
+        "by_time(jobs, delayed)",
+        "by_time(delayed .. 'x', delayed)",
+        about_listing.test_delayed_jobs_are_listed_by_when_they_fall_due,
+    ),
+    Mutant(
+        "looks in the wrong place for what runs",
+        "running",
+        "by_time(running, leased)",
+        "by_time(leased .. 'x', leased)",
+        about_listing.test_running_jobs_are_listed_by_when_their_leases_end,
+    ),
+    Mutant(
+        "passes over what falls due in the same moment",
+        "include/listing",
+        "if precedes(mark, sub(member, 1, #mark)) then high = middle else low = middle + 1 end",
+        "low = middle + 1",
+        partial(about_listing.test_delayed_and_running_jobs_are_paged_too, state=JobState.RUNNING),
+    ),
+]
+
+UNREADABLE = [
+    Mutant(
+        "begins each page anew",
+        "unreadable",
+        "ARGV[1] == '' and '-' or '(' .. ARGV[1]",
+        "'-'",
+        a_page_begins_behind_the_key_that_is_named,
+    ),
+    Mutant(
+        "drops nothing",
+        "drop",
+        "call('XDEL', unreadable, ARGV[i]) == 1",
+        "call('XLEN', unreadable) > 0",
+        about_the_unreadable.test_a_drop_removes_one_record_and_the_count_falls,
+    ),
+]
+
+MUTANTS = [*FAILED_AND_STATES, *PAUSING, *PRUNING, *LISTING, *UNREADABLE]

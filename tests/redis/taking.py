@@ -61,6 +61,7 @@ class Taking:
             return
         if job_id in model.planted:
             record = model.planted.pop(job_id)
+            model.cancel.pop(job_id, None)
             model.set_aside(job_id, "header", record)
             self.aside.append(job_id.encode())
             return

@@ -17,14 +17,17 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
 import pytest
+from redis.crc import key_slot
 
 from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.doctor import contents, rights
+from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.scripts import Scripts, packaged
 from tenure.operating import Diagnosis, Finding, Severity
 from tenure.queue import Push, feature
 from tests.redis.conftest import BINARIES, SERVERS
 from tests.support import faults
+from tests.support.cluster import cluster, port_of
 from tests.support.servers import Server, redis7_binary, redis_like
 from tests.support.topologies import acl_server, client, info, not_proven, tell
 
@@ -106,7 +109,7 @@ ALL = {"list": ("0", "-1"), "zset": ("0", "-1", "WITHSCORES"), "stream": ("-", "
 
 def everything(server: Server) -> dict[str, Any]:
     with closing(client(server)) as control:
-        kinds = {key: control.type(key) for key in control.scan_iter(count=1000)}
+        kinds = {str(key): str(control.type(key)) for key in control.scan_iter(count=1000)}
     return {key: tell(server, READ[kind], key, *ALL.get(kind, ())) for key, kind in kinds.items()}
 
 
@@ -212,6 +215,29 @@ async def test_a_node_of_a_cluster_is_told_from_a_single_server() -> None:
         assert "belongs to a cluster" in only(found, Severity.SERIOUS, "cluster").found
 
 
+async def test_each_node_of_a_cluster_is_looked_at() -> None:
+    with cluster(binary("redis7"), extra_args=GOOD) as nodes:
+        url = nodes.url.replace("redis://", "redis+cluster://")
+        assert serious(await examined(url, push=True)) == []
+        spoilt = nodes.first_masters[1]
+        tell(spoilt, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        finding = only(await examined(url), Severity.SERIOUS, "eviction")
+        assert finding.found.startswith(f"127.0.0.1:{port_of(spoilt)}: ")
+
+
+async def test_slots_that_nobody_serves_are_found() -> None:
+    with cluster(binary("redis7"), full_coverage=False) as nodes:
+        tell(nodes.first_masters[0], "CLUSTER", "DELSLOTS", "100", "101")
+        found = await examined(nodes.url.replace("redis://", "redis+cluster://"))
+        assert "2 of 16,384 slots are served by nobody" in only(found, Severity.SERIOUS, "cluster").found
+
+
+def test_all_keys_of_a_queue_lie_in_one_slot_whatever_the_prefix() -> None:
+    for prefix in ("", "app:", "a.b-c_d:"):
+        keys = Keyspace("shop", prefix).queue("emails")
+        assert len({key_slot(keys.named(name)) for name in (*contents.READERS, "client:1", "gone:2")}) == 1
+
+
 # -------------------------------------------------------------------------------------------------------- the clock
 
 
@@ -297,10 +323,11 @@ async def test_the_least_set_of_rights_is_enough_for_the_doctor_too(kind: str) -
 
 async def test_a_missing_password_and_a_wrong_one_are_found_without_being_repeated() -> None:
     with running("redis7", "--requirepass", "hunter2-canary") as server:
-        found = await examined(server.url)
+        found = [*await examined(server.url)]
         assert "(NOAUTH)" in only(found, Severity.SERIOUS, "answers").found
-        found = await examined(server.url.replace("unix://", "unix://:wrong-canary@"))
-        assert "(WRONGPASS)" in only(found, Severity.SERIOUS, "answers").found
+        wrong = await examined(server.url.replace("unix://", "unix://:wrong-canary@"))
+        assert "(WRONGPASS)" in only(wrong, Severity.SERIOUS, "answers").found
+        found += wrong
         found += await examined(server.url.replace("unix://", "unix://:hunter2-canary@"))
     assert "canary" not in repr(found)
 

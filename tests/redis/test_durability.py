@@ -2,6 +2,8 @@
 
 import asyncio
 import pathlib
+import shutil
+import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -65,6 +67,7 @@ def replica(binary: str, primary: Server) -> Iterator[tuple[Server, Proxy]]:
         processes.eventually(lambda: proxy.connections == 1 and in_step(primary, follower), what="it follows again")
         assert info(primary, "stats")["sync_partial_ok"] == 1
         yield follower, proxy
+        follower.kill9()  # told to stop, it would first wait for the primary that it has lost
 
 
 def in_step(primary: Server, follower: Server) -> bool:
@@ -188,6 +191,27 @@ async def test_a_connection_that_breaks_while_waiting_confirms_nothing(
         await queue.aclose()
 
 
+async def test_a_connection_that_breaks_behind_the_answer_is_not_replaced_by_a_new_one(
+    primary: Server, followed: tuple[Server, Proxy], namespace: str
+) -> None:
+    """A new one has written nothing, so that it would say of a replica that is cut off that it has it all."""
+    _, behind = followed
+    with Proxy(primary.socket) as front:
+        queue = RedisQueue.from_url(front.url, namespace=namespace, assurance=SOON)
+        pusher = queue.pusher()
+        await queue.push([job("warm", durability=1)])
+        await asyncio.to_thread(pusher.push, [job("warm-too", durability=1)])
+        behind.blackhole(requests=True)
+        for push, job_id in ((queue.push, "a"), (lambda jobs: asyncio.to_thread(pusher.push, jobs), "b")):
+            fault = front.cut_next_reply(b"\r\nEVALSHA\r\n", keep=1_000_000)
+            [outcome] = await push([job(job_id)])
+            fault.wait()
+            assert outcome.outcome == "stored"
+            assert problem(outcome) == "the connection broke meanwhile"
+        pusher.close()
+        await queue.aclose()
+
+
 async def test_a_repeat_of_a_push_whose_answer_was_lost_is_confirmed_by_a_write_of_its_own(
     primary: Server, followed: tuple[Server, Proxy], namespace: str
 ) -> None:
@@ -226,7 +250,7 @@ async def test_more_replicas_than_there_are_never_confirm(primary: Server, names
 
 
 async def test_pushes_of_class_1_do_not_wait_for_those_of_class_3(primary: Server, namespace: str) -> None:
-    queue = RedisQueue.from_url(primary.url, namespace=namespace, assurance=Assurance(within=3))
+    queue = RedisQueue.from_url(primary.url, namespace=namespace, assurance=Assurance(within=2))
     waiting = asyncio.create_task(queue.push([job("a")]))
     await until_ready(queue, "a")
     begun = time.monotonic()
@@ -277,6 +301,50 @@ async def test_class_2_is_reached_once_the_disk_has_the_job(valkey_primary: Serv
     valkey_primary.kill9()
     assert b"on-disk-a" in logged(valkey_primary)
     assert b"on-disk-b" in logged(valkey_primary)
+    await queue.aclose()
+
+
+@contextmanager
+def slow_disk(server: Server, seconds: float) -> Iterator[None]:
+    """Each forcing of the server's data to its disk takes so long."""
+    strace = shutil.which("strace")
+    if strace is None:
+        not_proven("strace", "apt-get install strace")
+    inject = f"fdatasync:delay_enter={round(seconds * 1_000_000)}"
+    command = [strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", f"inject={inject}"]
+    with subprocess.Popen([*command, "-p", str(server.pid)]) as tracer:
+        processes.eventually(lambda: traced(server), what="the server is traced")
+        try:
+            yield
+        finally:
+            server.kill9()
+            tracer.wait(10)
+
+
+def traced(server: Server) -> bool:
+    status = pathlib.Path("/proc", str(server.pid), "task")
+    return all("TracerPid:\t0\n" not in (task / "status").read_text() for task in status.iterdir())
+
+
+def forcing(server: Server) -> bool:
+    """Tell whether a forcing is under way, so that the server keeps what comes now to itself."""
+    return bool(info(server, "persistence")["aof_pending_bio_fsync"])
+
+
+async def test_class_2_is_kept_by_a_slow_disk_that_loses_class_1(valkey_primary: Server, namespace: str) -> None:
+    """While the disk is busy the server answers, and keeps what it was told in its own memory: a crash loses that."""
+    queue = RedisQueue.from_url(valkey_primary.url, namespace=namespace, assurance=PATIENT)
+    await queue.push([job("warm-up", 2)])
+    with slow_disk(valkey_primary, 1.0):
+        await queue.push([job("unimportant", 1)])
+        await asyncio.to_thread(processes.eventually, lambda: forcing(valkey_primary), what="the disk is busy")
+        assert await queue.push([job("important", 2)]) == [Pushed("important", "stored")]
+        await queue.push([job("unimportant-too", 1)])
+        await asyncio.to_thread(processes.eventually, lambda: forcing(valkey_primary), what="the disk is busy")
+        [at_risk] = await queue.push([job("at-risk", 1)])
+    assert at_risk == Pushed("at-risk", "stored")
+    assert b"important" in logged(valkey_primary)
+    assert b"at-risk" not in logged(valkey_primary)
     await queue.aclose()
 
 

@@ -7,7 +7,7 @@ import redis
 
 from tenure.drivers.redis import RedisQueue
 from tenure.errors import StoreRefused
-from tenure.queue import Ack, Cancelled, Fail, Failure, Release, Renewal, SetAside, Settled, Settlement
+from tenure.queue import Ack, Cancelled, Fail, Failure, JobState, Release, Renewal, SetAside, Settled, Settlement
 from tests.redis.scripted import Scripted
 from tests.redis.steps import Q, claim, job, jobs
 from tests.support.servers import Server
@@ -56,6 +56,11 @@ async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(own_serv
         assert await queue.cancel(Q, ["later", held[50].id]) == [Cancelled.REMOVED, Cancelled.REQUESTED]
         failed = await queue.failed(Q, limit=5)
         assert await queue.forget(failed[:2]) == [True, True]
+        (aside,) = await queue.unreadable(Q)
+        assert await queue.drop_unreadable(Q, [aside.key]) == [True]
+        assert await queue.prune(Q, older_than=0) == 18
+        assert (await queue.pause(Q), await queue.resume(Q)) == (True, True)
+        assert [one.id for one in (await queue.jobs(Q, JobState.READY, limit=1)).jobs] != []
         waiting = (await queue.counts(Q)).ready + (await queue.counts(Q)).delayed
         assert await queue.clear(Q) == waiting
         client.config_set("maxmemory", 0)

@@ -11,7 +11,7 @@ import pytest
 from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.scripts import Scripts, packaged
 from tenure.errors import StoreRefused
-from tenure.queue import Ack, Drop, Fail, Queue, Release
+from tenure.queue import Ack, Drop, Fail, Release, SetAside
 from tenure.testing.contract import StoreUnderTest
 from tenure.testing.contract.steps import WHY, Q, claim, done, eventually, job, numbered, push
 from tests.contract import bridges, stores, test_numbered_calls
@@ -109,12 +109,13 @@ async def test_a_lost_reply_notices(
 # What only a full memory brings to light.
 
 
-async def work_while_memory_is_full(queue: Queue, server: Server) -> None:
-    """Claim, renew and settle on a server that has no memory left."""
-    await push(queue, *numbered(3))
+async def work_while_memory_is_full(queue: RedisQueue, server: Server) -> None:
+    """Do all but push on a server that has no memory left."""
+    await push(queue, *numbered(5))
+    failing, spoilt = await claim(queue, 2)
     async with stores.redis_client(server) as client:
         used = int((await client.info("memory"))["used_memory"])
-        await client.config_set("maxmemory", used)
+        await client.config_set("maxmemory", used - 100_000)
         try:
             with pytest.raises(StoreRefused):
                 await queue.push([job(envelope=b"x" * 50_000)])
@@ -124,6 +125,13 @@ async def work_while_memory_is_full(queue: Queue, server: Server) -> None:
             await done(queue, Ack(leases[0]), Release(leases[1]))
             assert [one.value for one in await queue.cancel(Q, [leases[1].id])] == ["removed"]
             assert await queue.clear(Q) == 1
+            assert await queue.pause(Q)
+            assert await queue.resume(Q)
+            await queue.settle([Fail(failing, WHY), SetAside(spoilt, "odd")])
+            (record,) = await queue.unreadable(Q)
+            assert await queue.drop_unreadable(Q, [record.key]) == [True]
+            assert await queue.prune(Q, older_than=60) == 0
+            assert await queue.prune(Q, older_than=0) == 1
         finally:
             await client.config_set("maxmemory", 0)
 
@@ -131,7 +139,10 @@ async def work_while_memory_is_full(queue: Queue, server: Server) -> None:
 NO_OP = "call('DEL', none)"
 
 
-@pytest.mark.parametrize("text", ["claim", "renew", "settle", "cancel", "clear"])
+NO_OPS = ["claim", "renew", "settle", "cancel", "clear", "pause", "prune"]
+
+
+@pytest.mark.parametrize("text", NO_OPS)
 async def test_a_script_without_its_first_no_op_is_refused_when_memory_is_full(text: str, namespace: str) -> None:
     binary = servers.valkey_binary()
     if binary is None:
@@ -173,7 +184,7 @@ async def swept(server: Server, namespace: str, scripts: Scripts) -> bool:
 
 
 async def test_leftovers_of_a_clear_stay_when_sweeping_takes_nothing_away(valkey: Server, namespace: str) -> None:
-    removing = "redis.call('HDEL', leftover, unpack(ids))"
+    removing = "call('HDEL', leftover, unpack(ids))"
     mutant = Mutant("takes nothing away", "sweep", removing, "", by_the_test_itself)
     assert await swept(valkey, namespace, Scripts())
     assert not await swept(valkey, f"{namespace}-m", mutated(mutant))

@@ -104,19 +104,19 @@ def export(key: str, names: tuple[str, ...] | None, **where: Any) -> None:
 
 
 @unreadable.command()
-@click.argument("keys", metavar="KEY...", nargs=-1, required=True, callback=_keys)
+@click.argument("chosen", metavar="KEY...", nargs=-1, required=True, callback=_keys)
 @spoken("--force", is_flag=True, help="Confirm it.")
 @chosen_queues
 @store_options
-def drop(keys: tuple[str, ...], names: tuple[str, ...] | None, *, force: bool, **where: Any) -> None:
+def drop(chosen: tuple[str, ...], names: tuple[str, ...] | None, *, force: bool, **where: Any) -> None:
     """Remove records for good."""
     if not force:
         raise click.UsageError("What is dropped is gone for good: confirm it with --force")
-    dropped = operate(Where(**where), lambda store: _drop(store, names, keys))
-    for key in keys:
+    dropped = operate(Where(**where), lambda store: _drop(store, names, chosen))
+    for key in chosen:
         if key in dropped:
             say(f"dropped {key}")
-    if missing := [key for key in keys if key not in dropped]:
+    if missing := [key for key in chosen if key not in dropped]:
         raise CommandFailed(f"dropped by someone else meanwhile: {', '.join(missing)}")
 
 

@@ -40,19 +40,12 @@ class BlockingLinks:
             try:
                 server = self._server(call.key, way)
                 link = self._take(server, self._timeout)
-                send = link.ask if way is not None and way.asking else link.exchange
-                while True:
-                    reply = send(call.command())
-                    if call.answered(reply):
-                        return reply
-                    if not call.tied:
-                        break
-                    send = link.go_on
+                answered, reply = _sent(call, link, asking=way is not None and way.asking)
+                if answered:
+                    return reply
             except Trouble as trouble:
                 way = way or Way(self._topology, self._moves)
                 pause = None if call.tied else way.onward(server, trouble)
-                if link is not None and isinstance(trouble, Rejected) and trouble.code == "READONLY":
-                    link.close()
                 if pause is None:
                     pause = call.troubled(trouble)
             finally:
@@ -121,3 +114,20 @@ class BlockingLinks:
                 except IndexError:
                     break  # another thread was quicker
                 link.close()
+
+
+def _sent(call: Call, link: BlockingLink, *, asking: bool) -> tuple[bool, Reply]:
+    """Send what the call has to send over one link, and tell whether it has its outcome."""
+    send = link.ask if asking else link.exchange
+    try:
+        while True:
+            reply = send(call.command())
+            if call.answered(reply):
+                return True, reply
+            if not call.tied:
+                return False, reply
+            send = link.go_on
+    except Rejected as refusal:
+        if refusal.code == "READONLY":
+            link.close()  # it is no primary any more: the next one is made where that is
+        raise

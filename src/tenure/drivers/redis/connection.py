@@ -29,7 +29,7 @@ def pack(*arguments: bytes | str | int) -> bytes:
     return packed
 
 
-class Connection(Protocol):
+class _Connection(Protocol):
     """What is used of redis-py's asyncio connection."""
 
     @property
@@ -41,7 +41,7 @@ class Connection(Protocol):
     async def disconnect(self, *, nowait: bool) -> None: ...
 
 
-class BlockingConnection(Protocol):
+class _BlockingConnection(Protocol):
     """What is used of redis-py's blocking connection."""
 
     @property
@@ -60,7 +60,7 @@ _ROLE = pack(b"ROLE")
 class Link:
     """One connection of one event loop, for one exchange at a time."""
 
-    def __init__(self, connection: Connection, place: str, *, primary_only: bool = False) -> None:
+    def __init__(self, connection: _Connection, place: str, *, primary_only: bool = False) -> None:
         self._connection = connection
         self._place = place
         self._primary_only = primary_only
@@ -138,7 +138,7 @@ class Link:
 class BlockingLink:
     """One blocking connection, for one exchange at a time."""
 
-    def __init__(self, connection: BlockingConnection, place: str, *, primary_only: bool = False) -> None:
+    def __init__(self, connection: _BlockingConnection, place: str, *, primary_only: bool = False) -> None:
         self._connection = connection
         self._place = place
         self._primary_only = primary_only

@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from redis.credentials import CredentialProvider
 
 from tenure.drivers.redis.trouble import Unsent
 
-Credentials = Callable[[], str | tuple[str, str]]
-"""Returns a password, or a user's name and a password. Called from any thread; it may block."""
+Credentials = Callable[[], str | tuple[str, str] | None]
+"""Returns a password, or a user's name and a password; None when there are others. Called from any thread; it may
+block."""
 
 
 class PasswordFile:
@@ -27,19 +29,23 @@ class PasswordFile:
 class Provider(CredentialProvider):
     """Hands them to redis-py."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, *credentials: Credentials) -> None:
+        """Take what is asked in turn."""
         self._credentials = credentials
 
-    def get_credentials(self) -> tuple[str] | tuple[str, str]:
-        """Return the password alone, or the user's name and the password; raises ``Unsent``."""
+    # redis-py says less than it takes: nothing at all is right, too, and then it does not ask to be let in.
+    def get_credentials(self) -> Any:
+        """Return the password alone, the user's name and the password, or nothing; raises ``Unsent``."""
         try:
-            given = self._credentials()
+            given = next((found for found in (ask() for ask in self._credentials) if found is not None), None)
         except Exception as error:
             # Whose words these are is not known, so they are not repeated.
             raise Unsent(f"the credentials could not be read ({type(error).__name__}); nothing was sent") from error
+        if given is None:
+            return ()
         username, password = ("", given) if isinstance(given, str) else given
         return (username, password) if username else (password,)
 
-    async def get_credentials_async(self) -> tuple[str] | tuple[str, str]:
+    async def get_credentials_async(self) -> Any:
         """Do the same without blocking the event loop."""
         return await asyncio.to_thread(self.get_credentials)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tenure.drivers.redis import record
 from tenure.drivers.redis.aside import UnreadableRecords
 from tenure.drivers.redis.claiming import Claims, Terms
+from tenure.drivers.redis.cluster import Cluster
 from tenure.drivers.redis.coalescing import Pushes
 from tenure.drivers.redis.controlling import Controls
 from tenure.drivers.redis.doctor import diagnose
@@ -250,9 +251,13 @@ class RedisQueue:
 
     async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:
         """Look at the server for what would break a promise; changes nothing."""
-        wanted = self._assurance.replicas
-        ask = self._here.session.command
-        return await diagnose(ask, self._keyspace, durability=durability, replicas_wanted=wanted)
+        return await diagnose(
+            self._here.session.command,
+            self._keyspace,
+            durability=durability,
+            replicas_wanted=self._assurance.replicas,
+            clustered=isinstance(self._endpoint.topology, Cluster),
+        )
 
     def keeper(self) -> Keeper:
         """Return a new keeper."""

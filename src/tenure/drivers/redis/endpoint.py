@@ -1,8 +1,7 @@
 """Where a store is: read from a URL or from a client. Opens nothing."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import redis.asyncio
 from redis.asyncio.connection import parse_url
@@ -15,10 +14,8 @@ from tenure.drivers.redis.topology import Alone, Topology
 from tenure.errors import ConfigurationError, NotSupported
 from tenure.urls import Address, parse
 
-if TYPE_CHECKING:
-    from redis.credentials import CredentialProvider
-
 _PLAIN: Final = frozenset({"redis", "rediss", "unix"})
+_FILES: Final = frozenset({"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "password_file"})
 
 
 class Endpoint:
@@ -67,17 +64,12 @@ def _several(address: Address, credentials: Credentials | None) -> Topology:
     server = _server(address.base, credentials)
     if address.topology == "cluster":
         return Cluster([server.at(host, port) for host, port in address.hosts])
-    watching: Callable[[], tuple[str, str]] | None = None
-    if address.sentinel_password:
-        watching = _fixed(address.sentinel_username, address.sentinel_password)
-    elif address.sentinel_password_file:
-        watching = PasswordFile(address.sentinel_username, Path(address.sentinel_password_file))
+    username, password, file = address.sentinel_username, address.sentinel_password, address.sentinel_password_file
+    watching: Credentials | None = _fixed(username, password) if password else None
+    if file:
+        watching = PasswordFile(username, _existing(file, "sentinel_password_file"))
     sentinel = _server(address.sentinel_base, watching)
     return Sentinel([sentinel.at(host, port) for host, port in address.hosts], address.master, server)
-
-
-def _fixed(username: str, password: str) -> Callable[[], tuple[str, str]]:
-    return lambda: (username, password)
 
 
 def _server(url: str, credentials: Credentials | None) -> Server:
@@ -85,12 +77,25 @@ def _server(url: str, credentials: Credentials | None) -> Server:
         options: dict[str, Any] = dict(parse_url(url))
     except ValueError:
         raise ConfigurationError("url", "not a valid Redis URL (its content is not shown)") from None
+    for name in _FILES & options.keys():
+        _existing(options[name], name)
     file = options.pop("password_file", None)
-    if credentials is None and file is not None:
-        credentials = PasswordFile(options.get("username", ""), Path(file))
-    if credentials is not None:
-        options.pop("username", None)
-        options.pop("password", None)
-        provider: CredentialProvider = Provider(credentials)
-        options["credential_provider"] = provider
+    username, password = options.pop("username", ""), options.pop("password", "")
+    configured = _fixed(username, password) if username or password else None
+    if file is not None:
+        configured = PasswordFile(username, Path(file))
+    asked = [ask for ask in (credentials, configured) if ask is not None]
+    if asked:
+        options["credential_provider"] = Provider(*asked)
     return Server(options.pop("connection_class", redis.asyncio.Connection), options)
+
+
+def _fixed(username: str, password: str) -> Credentials:
+    return lambda: (username, password)
+
+
+def _existing(file: str, name: str) -> Path:
+    # Missing at first use it is a mistake to be told; missing later, when a connection is made, an outage.
+    if not Path(file).exists():
+        raise ConfigurationError(name, "names a file that does not exist")
+    return Path(file)

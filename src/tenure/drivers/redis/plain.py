@@ -14,12 +14,12 @@ _SENDINGS = 2
 class PlainCall:
     """One such call, with the interface of ``NumberedCall``."""
 
-    def __init__(self, *arguments: bytes | str | int) -> None:
+    def __init__(self, *arguments: bytes | str | int, key: bytes = b"") -> None:
         self._arguments = arguments
         self._left = _SENDINGS
         named = arguments[1] if len(arguments) > 1 else b""
-        self.key: bytes = named if isinstance(named, bytes) else b""
-        """Its first key; of a command without one any server is asked."""
+        self.key: bytes = key or (named if isinstance(named, bytes) else b"")
+        """Its first key; of a command without one the server of ``key`` is asked, or any."""
 
     @classmethod
     def of(cls, script: Script, keys: Sequence[bytes], arguments: Sequence[bytes | str | int]) -> "PlainCall":

@@ -48,9 +48,9 @@ class LinkPool:
         else:
             await link.close()
 
-    def server(self, link: Link) -> Server:
+    def server(self, link: Link | None) -> Server | None:
         """Return the server of a link that is in use."""
-        return self._busy[link]
+        return None if link is None else self._busy[link]
 
     async def distrust(self, link: Link, trouble: Trouble) -> None:
         """Take a trouble that a call had on a link: a server that is no primary any more is left on all of them."""

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from tenure.drivers.redis.blocking import BlockingLinks
-from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.durability import Assurance, ConfirmedCall, Known
+from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
 from tenure.drivers.redis.plain import PlainCall

@@ -9,7 +9,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.retry import Retry as BlockingRetry
 
-from tenure.drivers.redis.connection import BlockingConnection, BlockingLink, Connection, Link
+from tenure.drivers.redis.connection import BlockingLink, Link
 
 CONNECT_TIMEOUT = 5.0
 """Seconds that making a connection may take."""
@@ -54,7 +54,7 @@ class Server:
             driver_info=None,
             decode_responses=False,
         )
-        return Link(cast("Connection", connection), str(self), primary_only=self._primary_only)
+        return Link(cast("Any", connection), str(self), primary_only=self._primary_only)
 
     def blocking_link(self, timeout: float) -> BlockingLink:
         """Return a new blocking connection, not opened yet; ``timeout`` seconds are allowed for each answer."""
@@ -72,7 +72,7 @@ class Server:
             driver_info=None,
             decode_responses=False,
         )
-        return BlockingLink(cast("BlockingConnection", connection), str(self), primary_only=self._primary_only)
+        return BlockingLink(cast("Any", connection), str(self), primary_only=self._primary_only)
 
     def __str__(self) -> str:
         path = self._options.get("path")

@@ -99,9 +99,9 @@ class Session:
         taken: int = await self._perform(PlainCall.of(script, named, ()))
         return taken
 
-    async def command(self, *arguments: bytes | str | int) -> Reply:
-        """Send a command that may be sent twice without harm."""
-        return await self._perform(PlainCall(*arguments))
+    async def command(self, *arguments: bytes | str | int, key: bytes = b"") -> Reply:
+        """Send a command that may be sent twice without harm; one without a key to the server of ``key``, or any."""
+        return await self._perform(PlainCall(*arguments, key=key))
 
     async def _perform(self, call: Call) -> Reply:
         way: Way | None = None
@@ -121,7 +121,7 @@ class Session:
                     send = link.go_on
             except Trouble as trouble:
                 way = way or Way(self.links.topology, self.patience.moves)
-                pause = None if call.tied else way.onward(link and self.links.server(link), trouble)
+                pause = None if call.tied else way.onward(self.links.server(link), trouble)
                 if link is not None:
                     await self.links.distrust(link, trouble)
                 if pause is None:

@@ -99,8 +99,7 @@ class Waiter:
             link = await links.take(keys[0])
             return await link.exchange(command, seconds + MARGIN) is not None
         except Trouble as trouble:
-            server = link and links.server(link)
-            moved = Way(links.topology, seconds).onward(server, trouble) is not None
+            moved = Way(links.topology, seconds).onward(links.server(link), trouble) is not None
             if isinstance(trouble, Rejected) and not moved:
                 # A user without permission to block, or a key of another type: then it is polled.
                 await asyncio.sleep(seconds)

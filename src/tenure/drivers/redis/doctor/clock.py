@@ -16,14 +16,14 @@ WATCHED: Final = 0.05
 """Seconds for which the clock is watched."""
 
 
-async def check(ask: Ask) -> AsyncIterator[Finding]:
+async def check(ask: Ask, key: bytes = b"") -> AsyncIterator[Finding]:
     """Compare it with ours, and see whether it goes."""
     try:
         before = time.time()
-        first = await _micros(ask)
+        first = await _micros(ask, key)
         after = time.time()
         await asyncio.sleep(WATCHED)
-        second = await _micros(ask)
+        second = await _micros(ask, key)
     except StoreRefused as refusal:
         if refusal.code not in DENIED:
             raise
@@ -49,6 +49,6 @@ async def check(ask: Ask) -> AsyncIterator[Finding]:
         )
 
 
-async def _micros(ask: Ask) -> int:
-    seconds, micros = await ask(b"TIME")
+async def _micros(ask: Ask, key: bytes) -> int:
+    seconds, micros = await ask(b"TIME", key=key)
     return int(seconds) * 1_000_000 + int(micros)

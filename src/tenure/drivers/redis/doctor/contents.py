@@ -98,11 +98,11 @@ async def _queue(ask: Ask, name: str, keys: QueueKeys) -> AsyncIterator[Finding]
         )
     fence = held.get("fence")
     if isinstance(fence, bytes):
-        async for finding in _fence(ask, name, fence):
+        async for finding in _fence(ask, name, keys, fence):
             yield finding
 
 
-async def _fence(ask: Ask, name: str, fence: bytes) -> AsyncIterator[Finding]:
+async def _fence(ask: Ask, name: str, keys: QueueKeys, fence: bytes) -> AsyncIterator[Finding]:
     if not fence.isdigit():
         yield serious(
             "fence",
@@ -112,7 +112,7 @@ async def _fence(ask: Ask, name: str, fence: bytes) -> AsyncIterator[Finding]:
         )
         return
     try:
-        seconds, micros = await ask(b"TIME")
+        seconds, micros = await ask(b"TIME", key=keys.named("fence"))
     except StoreRefused as refusal:
         if refusal.code not in DENIED:
             raise

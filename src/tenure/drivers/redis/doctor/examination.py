@@ -1,9 +1,11 @@
 """One look at a server: its facts, judged; then what has to be tried."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from tenure.drivers.redis.doctor import clock, contents, limits, memory, persistence, replicas, rights, server
+import msgspec
+
+from tenure.drivers.redis.doctor import clock, contents, limits, memory, nodes, persistence, replicas, rights, server
 from tenure.drivers.redis.doctor.facts import Ask, Facts, read, serious
 from tenure.drivers.redis.keys import Keyspace
 from tenure.errors import StoreRefused
@@ -18,15 +20,18 @@ async def diagnose(
     """Return what was found, the serious first; see ``tenure.operating.Diagnosis``."""
     found: list[Finding] = []
     try:
-        facts = await read(ask)
-        found += _judged(facts, durability, replicas_wanted, clustered=clustered)
-        tried: list[Callable[[], AsyncIterator[Finding]]] = [
-            lambda: clock.check(ask),
-            lambda: rights.check(ask, keyspace, durability),
-            lambda: contents.check(ask, keyspace),
-        ]
-        for check in tried:
-            found += [finding async for finding in check()]
+        servers: Mapping[str, bytes] = {"": b""}
+        if clustered:
+            cluster = await nodes.read(ask)
+            found += cluster.check()
+            servers = cluster.keys or servers
+        for name, key in servers.items():
+            facts = await read(ask, key)
+            about = [*_judged(facts, durability, replicas_wanted, clustered=clustered)]
+            about += [finding async for finding in clock.check(ask, key)]
+            found += [_of(name, finding) for finding in about]
+        found += [finding async for finding in rights.check(ask, keyspace, durability)]
+        found += [finding async for finding in contents.check(ask, keyspace)]
     except StoreRefused as refusal:
         found.append(
             serious(
@@ -37,6 +42,10 @@ async def diagnose(
             )
         )
     return sorted(found, key=lambda finding: _ORDER[finding.severity])
+
+
+def _of(server: str, finding: Finding) -> Finding:
+    return msgspec.structs.replace(finding, found=f"{server}: {finding.found}") if server else finding
 
 
 def _judged(facts: Facts, durability: int, replicas_wanted: int, *, clustered: bool) -> Iterator[Finding]:

@@ -1,13 +1,19 @@
 """What a server says of itself, read once, for all checks to judge."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from tenure.errors import StoreRefused
 from tenure.operating import Finding, Severity
 
-Ask = Callable[..., Awaitable[Any]]
-"""Sends a command that changes nothing, and returns its reply as it came; raises ``StoreError``."""
+
+class Ask(Protocol):
+    """Sends a command that changes nothing; one that names no key goes to the server of ``key``, or to any."""
+
+    async def __call__(self, *arguments: bytes | str | int, key: bytes = b"") -> Any:
+        """Return the reply as it came; raises ``StoreError``."""
+        ...
+
 
 DENIED: Final = frozenset({"NOPERM", "ERR"})
 """Codes of a refusal that concerns the command alone: forbidden, renamed, or unknown to this server."""
@@ -77,11 +83,11 @@ def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
-async def read(ask: Ask) -> Facts:
-    """Read them. A refusal that concerns more than the command itself is raised."""
+async def read(ask: Ask, key: bytes = b"") -> Facts:
+    """Read those of the server of a key, or of any. A refusal that concerns more than the command itself is raised."""
     info: dict[str, str] = {}
     try:
-        said: bytes = await ask(b"INFO")
+        said: bytes = await ask(b"INFO", key=key)
     except StoreRefused as refusal:
         if refusal.code not in DENIED:
             raise
@@ -93,7 +99,7 @@ async def read(ask: Ask) -> Facts:
     settings: dict[str, str] = {}
     for name in SETTINGS:
         try:
-            pair = await ask(b"CONFIG", b"GET", name)
+            pair = await ask(b"CONFIG", "GET", name, key=key)
         except StoreRefused as refusal:
             if refusal.code not in DENIED:
                 raise
