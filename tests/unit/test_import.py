@@ -39,7 +39,9 @@ print(opened)
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        # Not measured: coverage loads modules of its own into what it measures.
+        env={key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
+        | {"PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
         timeout=60,
