@@ -29,6 +29,12 @@ class Step(NamedTuple):
     kwargs: dict[str, Any]
     overrides: Options
 
+    def __repr__(self) -> str:
+        return f"<step {self.definition.name}>"
+
+    def __rich_repr__(self) -> list[Any]:
+        return [self.definition.name]
+
 
 class Call(Generic[R_co]):
     """A call of a job that was not pushed yet. Immutable: its arguments were encoded when it was made."""

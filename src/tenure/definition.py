@@ -20,6 +20,7 @@ from tenure.errors import InvalidOption, NotEncodable, NotSupported, Undecodable
 from tenure.hints import namespaces_of_class, resolved
 from tenure.injection import is_injected, services_of_function, services_of_handle
 from tenure.naming import check_job_name
+from tenure.sensitive import Discreet
 
 if TYPE_CHECKING:
     from tenure.codec import ArgumentCodec
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Executor = Literal["async", "thread", "process"]
 
 
-class LoadedCall(msgspec.Struct, frozen=True, gc=False):
+class LoadedCall(Discreet, frozen=True, gc=False):
     """A stored call, ready to run: ``function(*args, **kwargs, **services)``."""
 
     args: tuple[Any, ...]

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from tenure.errors import InvalidOption, NewerEnvelope, NotEncodable, PayloadTooLarge, Undecodable
 from tenure.naming import check_job_id, check_job_name, check_queue
+from tenure.sensitive import Discreet
 
 VERSION: Final = 1
 MAX_BYTES: Final = 60_000
@@ -21,7 +22,7 @@ MAX_SECONDS: Final = 100 * 365.25 * 24 * 3600
 """The longest timeout and backoff: a hundred years."""
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Envelope(Discreet, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One call of one job, and the options that travel with it. None is unset: the claiming worker fills it."""
 
     v: Annotated[int, Meta(ge=1)]

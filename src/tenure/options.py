@@ -15,6 +15,7 @@ import msgspec
 from tenure.errors import InvalidOption
 from tenure.naming import check_job_id, check_job_name, check_queue, shown
 from tenure.retry import Backoff, fixed
+from tenure.sensitive import Discreet
 
 MAX_SECONDS: Final = 100 * 365.25 * 24 * 3600
 """The longest duration that an option takes: a hundred years. A date may be further away."""
@@ -93,7 +94,7 @@ class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
     connection: str | None = None
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class Options(Discreet, frozen=True, kw_only=True):
     """Validated options of a push; durations are seconds. None is unset."""
 
     queue: str | None = None

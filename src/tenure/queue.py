@@ -16,6 +16,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from tenure.sensitive import Discreet
+
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What a driver can do. Asking for what is False raises ``NotSupported`` before anything is sent."""
@@ -33,7 +35,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """The durability classes that a push may ask for: 1 the server has it, 2 on disk, 3 on replicas."""
 
 
-class Push(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Push(Discreet, frozen=True, kw_only=True, gc=False):
     """One job to be stored. Everything is validated before it gets here; drivers do not look into the envelope."""
 
     queue: str
@@ -83,7 +85,7 @@ MAX_DELIVERIES = 1000
 DEFAULT_CRASH_LIMIT = 3
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Lease(Discreet, frozen=True, kw_only=True, gc=False):
     """One delivery of one job. Settling and renewing act only while its token is the job's current one."""
 
     queue: str
@@ -129,7 +131,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the next delayed job or held lease of these queues falls due; None if there is none."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Failure(Discreet, frozen=True, kw_only=True, gc=False):
     """Why an attempt failed, as data: never a live exception."""
 
     reason: str
@@ -243,7 +245,7 @@ class JobState(StrEnum):
     """Ended and not kept, or never pushed."""
 
 
-class FailedRecord(msgspec.Struct, frozen=True, kw_only=True):
+class FailedRecord(Discreet, frozen=True, kw_only=True):
     """A job in the failed store."""
 
     queue: str

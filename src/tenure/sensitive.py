@@ -1,6 +1,11 @@
-"""The mark of an argument that nobody may see printed (P12): ``token: Annotated[str, Sensitive]``."""
+"""What nobody may see printed (P12): arguments that are marked, ``token: Annotated[str, Sensitive]``, and payloads."""
 
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin
+
+import msgspec
+
+HIDDEN: Final = frozenset({"args", "envelope", "kwargs", "message", "meta", "token", "traceback", "unique"})
+"""Fields of records whose values are a user's, or settle a lease: their presence is shown, and nothing of them."""
 
 
 class Sensitive:
@@ -19,3 +24,29 @@ def is_sensitive(hint: Any) -> bool:
         inner, *extras = get_args(hint)
         return any(extra is Sensitive or isinstance(extra, Sensitive) for extra in extras) or is_sensitive(inner)
     return any(is_sensitive(part) for part in get_args(hint) if get_origin(part) is not None)
+
+
+class Discreet(msgspec.Struct, frozen=True):
+    """The root of records that hold what nobody may see printed: their ``repr`` names it, with its size at most."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [(name, _veiled(name, getattr(self, name))) for name in self.__struct_fields__]
+
+
+class _Veil:
+    """Stands for a value in a ``repr``."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _veiled(name: str, value: Any) -> Any:
+    if name not in HIDDEN or value is None:
+        return value
+    return _Veil(f"<{len(value)} bytes>" if isinstance(value, bytes) else "<hidden>")

@@ -31,3 +31,13 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(tenure: Program) -> N
     done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=30)
     assert done.returncode != 0
     assert "push_many" in done.stderr
+
+
+@pytest.mark.bench
+def test_what_a_job_costs_in_memory_is_measured(tenure: Program) -> None:
+    command = [sys.executable, "-m", "benchmarks.memory", "--jobs", "2000"]
+    done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=55)
+    assert done.returncode == 0, done.stderr
+    rows = {what: int(number) for number, what in (line.split(" bytes  ") for line in done.stdout.splitlines()[1:])}
+    # The documentation promises no more than the envelope's 250 bytes and 200 beside them.
+    assert 250 < rows["a ready job, by used_memory"] < 500

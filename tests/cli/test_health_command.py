@@ -61,11 +61,11 @@ def test_ready_is_0_and_counts_what_waits(tenure: Program) -> None:
 def test_not_ready_is_1_and_says_why_without_a_secret(tenure: Program, valkey: Server) -> None:
     wrong = f"redis://:{CANARY}@127.0.0.1:{valkey.port}"
     for url, cause in ((f"redis://:{CANARY}@127.0.0.1:1", "unreachable"), (wrong, "refused"), (f"x://{CANARY}", "")):
-        for options in ((), ("--json",)):
-            done = tenure("health", *options, env={"TENURE_URL": url})
-            assert done.returncode == 1, done
-            assert CANARY not in done.stdout + done.stderr
-            assert "Traceback" not in done.stderr
+        done, plain = (tenure("health", *options, env={"TENURE_URL": url}) for options in (("--json",), ()))
+        assert (done.returncode, plain.returncode) == (1, 1)
+        assert CANARY not in done.stdout + done.stderr + plain.stdout + plain.stderr
+        assert "Traceback" not in done.stderr + plain.stderr
+        assert plain.stdout.startswith("not ready: ")
         told = json.loads(done.stdout)
         assert told["ready"] is False
         assert told["waiting"] is None
@@ -94,7 +94,8 @@ def test_the_store_s_own_refusals_are_told(own: Server) -> None:
         found = asked(own.url)
         assert (found.cause, found.reason.partition(":")[0]) == ("refused", "the store refuses calls (BUSY)")
     with faults.no_more_clients(own):
-        assert (asked(own.url).cause, "maxclients" in asked(own.url).reason) == ("unreachable", True)
+        # The server hangs up at once; whether its words arrive before the connection is seen to be closed is a race.
+        assert asked(own.tcp_url).cause in {"unreachable", "unanswered"}
     tell(own, "SET", "{health:default}:jobs", "something else")
     assert "(WRONGTYPE)" in asked(own.url).reason
     # What only concerns writes is no matter of a read; `tenure doctor` looks for that.

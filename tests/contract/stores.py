@@ -71,14 +71,14 @@ async def opened(make: Callable[[str, str], Queue], opener: Opener) -> AsyncIter
     address, namespace = opener.args
     async with contextlib.AsyncExitStack() as stack:
 
-        def opened(name: str) -> Queue:
+        def made(name: str) -> Queue:
             queue = make(address, name)
             stack.push_async_callback(queue.aclose)
             return queue
 
         yield StoreUnderTest(
-            queue=opened(namespace),
-            another=lambda: opened(namespace),
-            elsewhere=lambda: opened(f"{namespace}-elsewhere"),
+            queue=made(namespace),
+            another=lambda: made(namespace),
+            elsewhere=lambda: made(f"{namespace}-elsewhere"),
             opener=opener,
         )

@@ -26,9 +26,9 @@ from tenure.drivers.redis.scripts import Scripts, packaged
 from tenure.operating import Diagnosis, Finding, Severity
 from tenure.queue import Push, feature
 from tests.redis.conftest import BINARIES, SERVERS
-from tests.support import faults
+from tests.support import faults, least
 from tests.support.cluster import cluster, port_of
-from tests.support.servers import Server, redis7_binary, redis_like
+from tests.support.servers import ROOT, Server, redis7_binary, redis_like
 from tests.support.topologies import acl_server, client, info, not_proven, tell
 
 GOOD = ("--maxmemory", "512mb", "--maxmemory-policy", "noeviction")
@@ -365,3 +365,17 @@ async def test_what_a_class_of_durability_needs_is_judged_when_it_is_asked_for(k
             "pushes of durability 3 wait for 1"
             in only(await examined(server.url, 3), Severity.SERIOUS, "replicas").found
         )
+
+
+def test_the_documented_least_set_is_what_the_scripts_and_the_driver_call() -> None:
+    assert (
+        sorted(word.removeprefix("+").upper() for word in least.documented() if word.startswith("+")) == rights.needed()
+    )
+
+
+def test_the_documentation_names_every_key_and_every_script() -> None:
+    page = (ROOT / "docs" / "redis.md").read_text()
+    for key in contents.READERS:
+        assert f":{key}`" in page, key
+    for script in packaged():
+        assert "/" in script or f"`{script}`" in page, script

@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, cast
 
 import pytest
 import redis
@@ -52,7 +53,7 @@ def monitored(server: Server) -> Iterator[list[str]]:
         def listen() -> None:
             with client.monitor() as monitor:
                 started.set()
-                for seen in monitor.listen():
+                for seen in cast("Iterator[Any]", monitor.listen()):
                     lines.append(f"{seen['client_type']} {seen['command']}")
                     if "the-end-of-it" in seen["command"]:
                         return

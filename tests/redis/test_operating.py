@@ -123,7 +123,7 @@ async def test_a_listing_does_not_look_at_more_than_it_shows(own_server: Server,
         client.config_resetstat()
         keys.call("delayed", [10, 1, 10**13, "j25|"])
         keys.call("ready", [10, 3, 20_000, ""])
-        calls = {name: used["calls"] for name, used in client.info("commandstats").items()}  # type: ignore[union-attr]
+        calls = {name: used["calls"] for name, used in client.info("commandstats").items()}
         assert sum(calls.values()) < 60
     await queue.aclose()
 
@@ -151,7 +151,7 @@ async def test_what_somebody_else_wrote_does_not_stop_a_listing(queue: RedisQueu
     held = await claim_one(queue)
     raw.client.rpush(raw.key("ready"), "", "|", "nobody|1", b"\xff|\xfe", "spoilt|1")
     raw.client.hset(raw.key("jobs"), mapping={"spoilt": b"\xff no header", b"\xff": b"1|1"})
-    raw.client.zadd(raw.key("delayed"), {"garbage": 1, b"\xff\xfe": float("inf"), "spoilt|1": 0.5})
+    raw.client.zadd(raw.key("delayed"), {b"garbage": 1, b"\xff\xfe": float("inf"), b"spoilt|1": 0.5})
     raw.client.zadd(raw.key("leased"), {"garbage": float("-inf"), "a": 1.5, f"{held.id}|x|y|z": 3})
     raw.client.hset(raw.key("taken"), mapping={"ready": "many", "suspects": b"\xff"})
     ready = await queue.jobs(Q, JobState.READY, limit=1)

@@ -182,5 +182,6 @@ def check_nothing_left(server: Server, namespace: str) -> None:
     with redis.Redis(unix_socket_path=server.socket, decode_responses=True) as client:
         for key in client.scan_iter(match=f"*{namespace}*", count=1000):
             kind = client.type(key)
-            lasting = client.ttl(key) == -1
+            # How far the lines were walked: two numbers for ever, that listings count from.
+            lasting = client.ttl(key) == -1 and not key.endswith("}:taken")
             assert not (lasting and kind in {"list", "stream", "zset", "hash"}), f"{key} ({kind}) is left"

@@ -7,6 +7,7 @@ import msgspec
 
 from tenure.definition import JobDefinition
 from tenure.retry import Backoff
+from tenure.sensitive import Discreet
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +21,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     backoff: Backoff
 
 
-class Work(msgspec.Struct, frozen=True, gc=False):
+class Work(Discreet, frozen=True, gc=False):
     """A call that is ready to run."""
 
     route: Route

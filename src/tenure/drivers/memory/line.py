@@ -2,7 +2,7 @@
 
 import sys
 from bisect import bisect_left, bisect_right, insort
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tenure.queue import MAX_DELIVERIES, Doom
@@ -21,7 +21,7 @@ BLOCK: Final = 512
 class Hold:
     """What the store knows of a lease. Its token is the job's current one as long as the job has this hold."""
 
-    token: str
+    token: str = field(repr=False)
     fence: int
     length: float
     deadline: float
@@ -33,7 +33,7 @@ class Job:
 
     id: str
     incarnation: int
-    envelope: bytes
+    envelope: bytes = field(repr=False)
     priority: int
     crash_limit: int | None
     expires: float | None

@@ -1,7 +1,7 @@
 """The unreadable store of one queue in memory (P11)."""
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tenure.operating import UnreadableRecord
 from tenure.summaries import check_limit, number_after, record_number
@@ -12,7 +12,7 @@ class Unreadable:
     """A record that was set aside whole."""
 
     id: str
-    envelope: bytes
+    envelope: bytes = field(repr=False)
     reason: str
     set_aside_at: float
 

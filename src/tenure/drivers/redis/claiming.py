@@ -102,7 +102,8 @@ class Claims:
         for queue in queues:
             suspects = terms.suspects and not any(lease.suspect for lease in leases)
             try:
-                reply = await self._call(queue, limit - len(leases), terms, suspects=suspects)
+                hurried = len(queues) > 1
+                reply = await self._call(queue, limit - len(leases), terms, suspects=suspects, hurried=hurried)
             except StoreError as error:
                 # What other queues bring is not given up for one that failed; the next claim tells. On a cluster the
                 # nodes of those behind it may be well.
@@ -122,11 +123,14 @@ class Claims:
             raise failed
         return Found(leases, unreadable, next_due, at_once)
 
-    async def _call(self, queue: str, limit: int, terms: Terms, *, suspects: bool) -> Found:
+    async def _call(self, queue: str, limit: int, terms: Terms, *, suspects: bool, hurried: bool) -> Found:
         token = naming.new_token()
         before = time.monotonic()
         _, due, more, leftover, marks, aside, *pairs = await self._session.write(
-            queue, "claim", (limit, terms.length, token, b"1" if suspects else b"0", terms.crash_limit)
+            queue,
+            "claim",
+            (limit, terms.length, token, b"1" if suspects else b"0", terms.crash_limit),
+            hurried=hurried,
         )
         # Counted from before the call was sent: this process stops trusting a lease before the store does (P8).
         deadline = before + terms.length / 1000

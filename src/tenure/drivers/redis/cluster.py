@@ -115,7 +115,10 @@ class Cluster:
             self._stale = True
             return Turn(pause=True)
         self._stale = True
-        return Turn() if isinstance(trouble, Unsent) else None
+        if isinstance(trouble, Unsent):
+            self._looked_at = 0.0  # it is gone: look at once, whenever the last look was
+            return Turn()
+        return None
 
     def __str__(self) -> str:
         return f"cluster at {', '.join(map(str, self._seeds))}"

@@ -12,12 +12,15 @@ from tenure.drivers.redis.scripts import Scripts
 from tenure.errors import StoreError
 from tenure.queue import Lease, Renewal
 
+MOVES = 1.0
+"""Seconds to wait for a queue that nobody takes calls for: those of other queues are to be renewed meanwhile."""
+
 
 class RedisKeeper:
     """See ``tenure.queue.Keeper``."""
 
     def __init__(self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience) -> None:
-        self._links = BlockingLinks(endpoint, patience.answer, patience.moves)
+        self._links = BlockingLinks(endpoint, patience.answer, min(patience.moves, MOVES))
         self._keyspace = keyspace
         self._scripts = scripts
 

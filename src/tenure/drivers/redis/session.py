@@ -20,6 +20,9 @@ from tenure.errors import ConnectionFailed, DurabilityNotReached, OutcomeUnknown
 
 T = TypeVar("T")
 
+HURRIED = 0.3
+"""Seconds that a call to one of several queues waits for a queue that nobody takes calls for."""
+
 
 class Call(Protocol):
     """What is to be sent, and what its answers mean; see ``NumberedCall``."""
@@ -63,12 +66,16 @@ class Session:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
-    async def write(self, queue: str, name: str, arguments: Sequence[bytes | str | int]) -> Reply:
-        """Make a numbered call (P1): its reply, ``ConnectionFailed``, ``StoreRefused`` or ``OutcomeUnknown``."""
+    async def write(
+        self, queue: str, name: str, arguments: Sequence[bytes | str | int], *, hurried: bool = False
+    ) -> Reply:
+        """Make a numbered call (P1): its reply, ``ConnectionFailed``, ``StoreRefused`` or ``OutcomeUnknown``.
+
+        ``hurried``: other queues are waiting; do not wait long for one that nobody takes calls for at the moment.
+        """
         keys = self.keyspace.queue(queue)
-        return await self._perform(
-            NumberedCall(self._lanes, self.patience, queue, keys, self._scripts[name], arguments)
-        )
+        call = NumberedCall(self._lanes, self.patience, queue, keys, self._scripts[name], arguments)
+        return await self._perform(call, HURRIED if hurried else None)
 
     async def write_confirmed(
         self, queue: str, name: str, arguments: Sequence[bytes | str | int], durability: int
@@ -103,7 +110,7 @@ class Session:
         """Send a command that may be sent twice without harm; one without a key to the server of ``key``, or any."""
         return await self._perform(PlainCall(*arguments, key=key))
 
-    async def _perform(self, call: Call) -> Reply:
+    async def _perform(self, call: Call, moves: float | None = None) -> Reply:
         way: Way | None = None
         while True:
             self.check_open()
@@ -120,7 +127,7 @@ class Session:
                         break
                     send = link.go_on
             except Trouble as trouble:
-                way = way or Way(self.links.topology, self.patience.moves)
+                way = way or Way(self.links.topology, self.patience.moves if moves is None else moves)
                 pause = None if call.tied else way.onward(self.links.server(link), trouble)
                 if link is not None:
                     await self.links.distrust(link, trouble)

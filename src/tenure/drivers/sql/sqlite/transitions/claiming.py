@@ -66,6 +66,9 @@ class Candidate(NamedTuple):
     cancel_requested: int
     envelope: bytes
 
+    def __repr__(self) -> str:
+        return f"Candidate({self.id!r}, incarnation={self.incarnation})"  # never its envelope (P12)
+
     def doom(self, crash_limit: int, now: int) -> Doom | None:
         """Tell why the job must not run any more, if it must not (P4)."""
         if self.cancel_requested:

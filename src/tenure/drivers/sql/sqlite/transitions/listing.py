@@ -29,6 +29,9 @@ class Row(NamedTuple):
     since: int
     envelope: bytes
 
+    def __repr__(self) -> str:
+        return f"Row({self.id!r}, rank={self.rank}, entry={self.entry})"  # never its envelope (P12)
+
 
 def jobs(transaction: Transaction, name: str, state: JobState, limit: int, cursor: str | None) -> JobPage:
     """Return a page: as many rows are read as it holds, and one more for each line that makes up the state."""
