@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 run = PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DELETE_ON_ERROR:
-.PHONY: demo test suite test-newest check bench torture docs lock clean
+.PHONY: demo test suite other test-newest check bench torture docs lock clean
 
 # Make runs in parallel only what it is told to: the steps of one environment follow one another.
 .NOTPARALLEL:
@@ -29,19 +29,24 @@ demo: $(VENV)/.run
 	@$(BIN)/tenure demo $(if $(CONNECTION),--connection $(CONNECTION))
 
 # Everything that is required to pass, and nothing more is asked of a change: the suite on this Python, measured, with
-# the checkers inside; then the suite on the other end of the supported range, where that is installed.
+# the checkers inside; then the other end of the supported range, where that is installed.
 test: $(VENV)/.check
 	@tools/servers.sh
 	@rm -f .coverage .coverage.*
 	@$(run) coverage run $(PYTEST) $(COUNTS) $(ARGS)
 	@$(run) coverage combine -q && $(run) coverage report $(if $(ARGS),|| true,&& $(run) python tools/coverage_floor.py 95)
-	@other="$$($(BIN)/python tools/other_python.py)" || exit 0; $(MAKE) --no-print-directory PYTHON="$$other" suite
+	@other="$$($(BIN)/python tools/other_python.py)" || exit 0; $(MAKE) --no-print-directory PYTHON="$$other" other
 
 # The suite alone: not measured, without the checkers, which say the same on every Python.
 suite: $(VENV)/.test
 	@tools/servers.sh
 	@echo "The suite once more, on $$($(BIN)/python -V)"
 	@$(run) python $(PYTEST) $(COUNTS) --ignore tests/quality/test_checkers.py $(ARGS)
+
+# What depends on the interpreter, on another one: the servers, the project's files and the commands' output do not.
+other: $(VENV)/.test
+	@echo "What depends on the interpreter once more, on $$($(BIN)/python -V)"
+	@$(run) python $(PYTEST) tests/unit tests/sql tests/worker tests/contract/test_contract.py $(ARGS)
 
 # The suite against the newest releases of all dependencies instead of the locked ones.
 test-newest: $(VENV)/.made

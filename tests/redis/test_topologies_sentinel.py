@@ -11,7 +11,8 @@ from urllib.parse import quote
 import pytest
 
 from tenure.drivers.redis import RedisQueue
-from tenure.errors import ConnectionFailed
+from tenure.drivers.redis.lanes import Patience
+from tenure.errors import ConnectionFailed, StoreRefused
 from tenure.queue import Ack, Renewal, Settled
 from tests.redis.load import Load
 from tests.redis.steps import claim, claim_one, job
@@ -140,7 +141,7 @@ async def more(load: Load, seen: int) -> bool:
 
 @pytest.mark.timeout(120)
 async def test_a_planned_failover_under_load_is_followed(whole: Sentinels, namespace: str) -> None:
-    load = Load(sentinel_url(whole), namespace, durability=3)
+    load = Load(sentinel_url(whole), namespace, durability=3, lease=2)
     async with load.running():
         await eventually_async(lambda: more(load, 0), what="there is load")
         before = await in_thread(whole.failover)
@@ -156,7 +157,7 @@ async def test_a_planned_failover_under_load_is_followed(whole: Sentinels, names
 
 @pytest.mark.timeout(120)
 async def test_a_killed_primary_under_load_is_replaced(whole: Sentinels, namespace: str) -> None:
-    load = Load(sentinel_url(whole), namespace)
+    load = Load(sentinel_url(whole), namespace, lease=2)
     async with load.running():
         await eventually_async(lambda: more(load, 0), what="there is load")
         await in_thread(whole.wait_synced)
@@ -232,13 +233,12 @@ async def test_a_server_that_is_no_primary_is_refused_as_it_is_connected_to(
     with closing(client(loopback(group.sentinel_ports[0]))) as control:
         raw(control, "SENTINEL", "MONITOR", "stale", "127.0.0.1", replica.port or 0, 1)
         try:
-            # Sentinels follow a replica to its primary before long; until then they name it.
             url = sentinel_url(group).replace(f"/{group.master_name}/", "/stale/")
-            queue = RedisQueue.from_url(url, namespace=namespace)
-            pushed = await queue.push([job("a")])
-            assert pushed[0].outcome == "stored"
-            assert tell(replica, "ROLE")[0] == "slave"
-            assert holds(group.primary(), namespace)
+            queue = RedisQueue.from_url(url, namespace=namespace, patience=Patience(moves=0.2))
+            for read_or_write in (queue.counts("q"), queue.push([job("a")]), in_thread(queue.pusher().push, [job("b")])):
+                with pytest.raises(StoreRefused) as refused:
+                    await read_or_write
+                assert refused.value.code == "READONLY"
             await queue.aclose()
         finally:
             raw(control, "SENTINEL", "REMOVE", "stale")

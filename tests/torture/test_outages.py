@@ -4,7 +4,8 @@ import json
 import os
 import pathlib
 import signal
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 
 import pytest
@@ -46,7 +47,7 @@ def own_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     "outage", [one for one in outages.OUTAGES if LONG_RUN or one.name in TELLING], ids=lambda outage: outage.name
 )
 def test_an_outage_loses_nothing_and_every_worker_goes_on(
-    outage: Outage, own_server: Server, namespace: str, tmp_path: pathlib.Path, record_property: Callable[[str, object], None]
+    outage: Outage, own_server: Server, namespace: str, tmp_path: pathlib.Path
 ) -> None:
     facts = Facts(tmp_path / "facts")
     with ExitStack() as stack:
@@ -90,7 +91,7 @@ def test_an_outage_loses_nothing_and_every_worker_goes_on(
     outages.check_settlements(history)
     check_nothing_left(own_server, namespace)
     slowest = max(seconds for seconds in late.values() if seconds is not None)
-    record_property("outage", f"{outage.name}: {dict(felt)}, progress after {slowest:.1f} s, lines {said}")
+    sys.stdout.write(f"{outage.name}: {dict(felt)}, progress after {slowest:.1f} s, log lines {said}\n")
 
 
 def program(scene: Scene, facts: Facts, role: str, **options: object) -> AbstractContextManager[Child]:
