@@ -3,6 +3,9 @@
 import pathlib
 import tomllib
 
+from pygments.lexers.special import TextLexer
+from sphinx.highlighting import lexers
+
 _pyproject = tomllib.loads(pathlib.Path(__file__).parents[1].joinpath("pyproject.toml").read_text())
 
 project = "tenure"
@@ -17,3 +20,6 @@ nitpicky = True
 
 html_theme = "furo"
 html_title = f"tenure {release}"
+
+# The rules of a Redis user, read by a test; Pygments knows no such language.
+lexers["acl"] = TextLexer()

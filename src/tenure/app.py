@@ -12,7 +12,7 @@ import msgspec
 
 from tenure.call import Call, Registered
 from tenure.clock import Clock, SystemClock
-from tenure.config import DEFAULT, Settings
+from tenure.config import DEFAULT, Credentials, Settings
 from tenure.connections import Connections, Infrastructure
 from tenure.definition import define
 from tenure.dispatch import Dispatcher
@@ -45,6 +45,8 @@ class Tenure:
         url: the store of the default connection; the environment says it otherwise.
         namespace: keeps applications on one store apart; the environment says it otherwise.
         settings: instead of those of the environment.
+        credentials: called with a connection's name whenever a connection to Redis is made, for passwords that change;
+            returns a password, a user's name and a password, or None when what is configured applies.
         clock: where dates are compared with now.
         options: defaults for all jobs, under what their decorators say.
     """
@@ -55,6 +57,7 @@ class Tenure:
         *,
         namespace: str | None = None,
         settings: Settings | None = None,
+        credentials: Credentials | None = None,
         clock: Clock | None = None,
         **options: Unpack[AppOptions],
     ) -> None:
@@ -69,6 +72,7 @@ class Tenure:
         self._given = {
             **({} if url is None else {"url": url}),
             **({} if namespace is None else {"namespace": check_namespace(namespace)}),
+            **({} if credentials is None else {"credentials": credentials}),
         }
         self._settings = settings
         self._defaults = defaults(options)

@@ -116,7 +116,9 @@ def redis_address(
 ) -> Address:
     """Return the address of a Redis of which everything is given apart; a bare IPv6 host is right here."""
     scheme = "rediss" if tls else "redis"
-    query = "&".join(f"{name}={quote(value, safe='/')}" for name, value in parameters.items())
+    query = "&".join(
+        f"{name}={quote(value, safe='' if name == 'sentinel_password' else '/')}" for name, value in parameters.items()
+    )
     checked = [(_host(host, host_key), port) for host, port in hosts]
     if topology:
         return _grouped(scheme, topology, checked, master, db, username, password, query, host_key)

@@ -66,7 +66,7 @@ async def store(driver: str, namespace: str, request: pytest.FixtureRequest) -> 
     async def put_raw(queue: str, job_id: str, record: bytes) -> None:
         start = f"{{{namespace}:{queue}}}"
         with contextlib.closing(owner(place, f"{start}:jobs")) as control:
-            control.hset(f"{start}:jobs", job_id, record)  # type: ignore[arg-type]
+            control.hset(f"{start}:jobs", job_id, record)
             control.rpush(f"{start}:ready", f"{job_id}|1")
 
     opener = Opener(factory="tests.contract.openers:redis", args=(place.url, namespace))

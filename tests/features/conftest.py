@@ -35,9 +35,7 @@ def guarded(canaries: Canaries) -> Iterator[Server]:
 
 
 @pytest.fixture(params=["sqlite", "valkey"])
-def secret_url(
-    request: pytest.FixtureRequest, tmp_path: pathlib.Path, canaries: Canaries
-) -> str:
+def secret_url(request: pytest.FixtureRequest, tmp_path: pathlib.Path, canaries: Canaries) -> str:
     """The address of a store; where there are passwords, one with a canary in it."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'jobs.db'}"

@@ -30,7 +30,7 @@ from tenure.queue import Ack, Drop, Fail, Failure, JobState, Lease, Push, Releas
 from tests.features.canaries import Canaries, Heard, every_form, listening
 from tests.support.ports import free_port
 from tests.support.servers import Server
-from tests.worker.support import drain, working, until
+from tests.worker.support import drain, until, working
 
 attempts: list[Current] = []
 exceptions: list[BaseException] = []
@@ -81,8 +81,10 @@ def fails_too_late_in_a_thread(text: str) -> None:
 
 async def takes_long(user: str) -> None:
     attempts.append(current())
-    while not current().cancelled:
-        await asyncio.sleep(0.01)  # handler
+    try:
+        await asyncio.Event().wait()
+    finally:
+        attempts.append(current())
 
 
 @pytest.fixture(autouse=True)
@@ -100,9 +102,7 @@ def heard() -> Iterator[Heard]:
 
 def open_app(url: str, namespace: str) -> Tenure:
     app = Tenure(url, namespace=namespace, settings=Settings.from_environ({"TENURE_URL": url}))
-    for function in (
-        login, login_in_a_thread, wants_a_number, takes_long, fails_too_late, fails_too_late_in_a_thread
-    ):
+    for function in (login, login_in_a_thread, wants_a_number, takes_long, fails_too_late, fails_too_late_in_a_thread):
         app.job(name=function.__name__)(function)
     app.job(name="opened")(Opened)
     return app
@@ -232,7 +232,8 @@ async def test_a_value_that_does_not_fit_is_refused_and_fails_unrepeated(
         other.codec.decode(good.args, good.kwargs)
     errors.append(undecodable.value)
     canaries.check("\n".join(map(every_form, errors)), "an error of a push")
-    envelope = b'{"v":1,"id":"two","name":"wants_a_number","queue":"default","args":["%s"]}' % canaries.argument.text.encode()
+    args = f'"args":["{canaries.argument.text}"]'.encode()
+    envelope = b'{"v":1,"id":"two","name":"wants_a_number","queue":"default",%s}' % args
     await app.queue().push([Push(queue="default", id="two", envelope=envelope)])
     await drain(app)
     [record] = await app.failed("default")

@@ -14,7 +14,9 @@ from tenure.queue import Ack, Lease, Push, Queue, Renewal, Settled
 class Load:
     """Pushers and claimers of one or more queues. The pushes are bulks of ten; every job is acknowledged."""
 
-    def __init__(self, url: str, namespace: str, queues: tuple[str, ...] = ("q",), *, durability: int = 1, lease: float = 30) -> None:
+    def __init__(
+        self, url: str, namespace: str, queues: tuple[str, ...] = ("q",), *, durability: int = 1, lease: float = 30
+    ) -> None:
         self.queues = queues
         self._url = url
         self._namespace = namespace

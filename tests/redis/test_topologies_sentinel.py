@@ -17,12 +17,14 @@ from tenure.queue import Ack, Renewal, Settled
 from tests.redis.load import Load
 from tests.redis.steps import claim, claim_one, job
 from tests.support.addresses import sentinel_url
+from tests.support.least import rules
 from tests.support.processes import eventually, eventually_async
 from tests.support.sentinel import Sentinels, in_step, sentinels
 from tests.support.servers import Server, redis7_binary
 from tests.support.topologies import SPECIAL, client, loopback, not_proven, raw, tell
 
 pytestmark = pytest.mark.torture
+BEHIND_SENTINEL = "+role"
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +137,20 @@ async def test_sentinels_have_credentials_of_their_own(
         tell(loopback(port), "ACL", "DELUSER", "watcher")
 
 
+async def test_a_user_with_the_documented_rights_can_do_it(group: Sentinels, namespace: str) -> None:
+    for server in group.servers:
+        tell(server, "ACL", "SETUSER", "jobs", "on", ">a secret", *rules(), BEHIND_SENTINEL, "+select")
+    queue = RedisQueue.from_url(sentinel_url(group, 2).replace("//", "//jobs:a%20secret@"), namespace=namespace)
+    try:
+        await queue.push([job("a")])
+        await in_thread(queue.pusher().push, [job("b")])
+        assert await queue.settle([Ack(lease) for lease in await claim(queue, 5)]) == [Settled.DONE] * 2
+    finally:
+        await queue.aclose()
+        for server in group.servers:
+            tell(server, "ACL", "DELUSER", "jobs")
+
+
 async def more(load: Load, seen: int) -> bool:
     return len(load.done) > seen + 50
 
@@ -226,16 +242,18 @@ async def test_a_waiting_claim_outlives_a_failover(whole: Sentinels, queue: Redi
     assert lease.id == "a"
 
 
-async def test_a_server_that_is_no_primary_is_refused_as_it_is_connected_to(
-    group: Sentinels, namespace: str
-) -> None:
+async def test_a_server_that_is_no_primary_is_refused_as_it_is_connected_to(group: Sentinels, namespace: str) -> None:
     replica = group.replicas()[0]
     with closing(client(loopback(group.sentinel_ports[0]))) as control:
         raw(control, "SENTINEL", "MONITOR", "stale", "127.0.0.1", replica.port or 0, 1)
         try:
             url = sentinel_url(group).replace(f"/{group.master_name}/", "/stale/")
             queue = RedisQueue.from_url(url, namespace=namespace, patience=Patience(moves=0.2))
-            for read_or_write in (queue.counts("q"), queue.push([job("a")]), in_thread(queue.pusher().push, [job("b")])):
+            for read_or_write in (
+                queue.counts("q"),
+                queue.push([job("a")]),
+                in_thread(queue.pusher().push, [job("b")]),
+            ):
                 with pytest.raises(StoreRefused) as refused:
                     await read_or_write
                 assert refused.value.code == "READONLY"

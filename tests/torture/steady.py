@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from tenure import Snooze, Tenure, current
 from tenure.errors import StoreError, StoreRefused
@@ -73,7 +74,7 @@ def build(url: str, namespace: str) -> Tenure:
 # ------------------------------------------------------------------------------------------------------------ the worker
 
 
-def work(app: Tenure, options: dict[str, float]) -> None:
+def work(app: Tenure, options: dict[str, Any]) -> None:
     """Run a worker that also writes down which settlements the store took, and which it refused as stale."""
     writer = journal()
 
@@ -83,7 +84,7 @@ def work(app: Tenure, options: dict[str, float]) -> None:
 
     app.events.on(JobSucceeded, settled)
     app.events.on(SettlementLost, settled)
-    ended = run_worker(app, WorkerOptions(queues=QUEUES, **options))  # type: ignore[arg-type]
+    ended = run_worker(app, WorkerOptions(queues=tuple(options.pop("queues", QUEUES)), **options))
     sys.stdout.write(f"exit reason: {ended.reason.value}\n")
 
 

@@ -176,7 +176,7 @@ def test_a_redis_url_replaces_the_separate_keys() -> None:
         ("REDIS_HOST", "h:6380"), ("REDIS_HOST", "redis://h"), ("REDIS_HOST", "h/0"), ("REDIS_HOST", "a b"),
         ("REDIS_PORT", "x"), ("REDIS_PORT", "0"), ("REDIS_PORT", "65536"), ("REDIS_PORT", "6379/tcp"),
         ("REDIS_DB", "x"), ("REDIS_DB", "-1"), ("REDIS_TLS", "maybe"), ("REDIS_PREFIX", "a{b}"),
-        ("REDIS_PREFIX", "é"), ("REDIS_PREFIX", "a b"), ("REDIS_CLUSTER", "true"), ("REDIS_SENTINELS", "h:26379"),
+        ("REDIS_PREFIX", "é"), ("REDIS_PREFIX", "a b"), ("REDIS_CLUSTER", "perhaps"),
         ("REDIS_URL", "sqlite:///x"), ("REDIS_URL", "memory://"),
     ],
 )  # fmt: skip
@@ -339,7 +339,7 @@ def test_auto_never_takes_anything_but_redis_and_the_file() -> None:
 
 NO_REDIS = """
 import sys
-sys.modules["redis"] = None
+sys.modules[sys.argv[1]] = None
 from tenure import Tenure
 from tenure.config import Settings
 print(Tenure(settings=Settings.from_environ({"QUEUE_CONNECTION": "auto"})).infrastructure().reason)
@@ -347,19 +347,26 @@ try:
     Tenure("redis://h").queue()
 except Exception as error:
     print(error)
+try:
+    import tenure.drivers.redis
+except Exception as error:
+    print(type(error).__name__, error)
 """
 
 
-def test_without_the_redis_extra_its_name_is_told(at_home: Path) -> None:
+@pytest.mark.parametrize("library", ["redis", "hiredis"])
+def test_without_the_redis_extra_its_name_is_told(at_home: Path, library: str) -> None:
     source = str(Path(tenure.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, "-c", NO_REDIS],
+        [sys.executable, "-c", NO_REDIS, library],
         env={**os.environ, "PYTHONPATH": source},
         cwd=at_home,
         capture_output=True,
         text=True,
         check=True,
     )
-    auto, asked = done.stdout.splitlines()
+    auto, asked, imported = done.stdout.splitlines()
     assert auto == "the redis extra is not installed"
     assert "pip install 'tenure[redis]'" in asked
+    assert imported.startswith("MissingExtra")
+    assert "pip install 'tenure[redis]'" in imported

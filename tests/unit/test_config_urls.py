@@ -141,7 +141,7 @@ def test_a_malformed_address_is_refused_by_its_key_and_without_its_secret(url: s
 
 @pytest.mark.parametrize(
     "scheme",
-    ["redis+sentinel", "redis+cluster", "redis+streams", "rediss+cluster", "postgresql", "postgresql+psycopg", "mysql"],
+    ["redis+streams", "rediss+streams", "valkey+streams", "postgresql", "postgresql+psycopg", "mysql"],
 )
 def test_what_comes_later_is_told_as_such(scheme: str) -> None:
     with pytest.raises(ConfigurationError, match=r"TENURE_URL: .* not available in this version"):

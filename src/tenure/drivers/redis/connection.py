@@ -7,6 +7,8 @@ in ``server.py``.
 """
 
 import asyncio
+import re
+import ssl
 from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
@@ -240,7 +242,21 @@ def _unanswered(error: Exception) -> Trouble:
         return _rejected(error)
     if isinstance(error, exceptions.ConnectionError) and "max number of clients" in str(error):
         return Unsent("the server has as many clients as it takes (maxclients); nothing was sent")
+    if reason := _untrusted(error):
+        return Unsent(f"the server does not take this side's certificate ({reason}); nothing was sent")
     return Lost(type(error).__name__)
+
+
+_ALERT = re.compile("ALERT_(UNKNOWN_CA|.*CERTIFICATE)")
+
+
+def _untrusted(error: BaseException | None) -> str | None:
+    # TLS 1.3 tells it only when the first answer is read; until then the server has executed nothing.
+    while error is not None:
+        if isinstance(error, ssl.SSLError) and _ALERT.search(error.reason or ""):
+            return error.reason
+        error = error.__context__
+    return None
 
 
 def _rejected(error: exceptions.RedisError) -> Rejected:

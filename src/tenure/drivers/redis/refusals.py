@@ -28,12 +28,16 @@ REFUSALS = {
 """Refusals by code: nothing was executed, or the script ended before its first write."""
 
 _CODE = re.compile(r"-?([A-Z]{2,}) ")
+# A command that the user may not call, met inside a script: Redis 6.2 and 7, Valkey.
+_DENIED = re.compile(r"user executing the script can't run|ACL failure in script")
 # Redis 6.2 wraps an error that ended a script, and puts its code behind the line that made it.
 _WRAPPED = re.compile(r"@user_script:\s*\d+: -?([A-Z]{3,})\b")
 
 
 def code(text: str, status: str | None = None) -> str:
     """Return the code of an error reply, ``ERR`` if it has none of its own."""
+    if _DENIED.search(text):
+        return "NOPERM"
     wrapped = _WRAPPED.search(text)
     if wrapped is not None:
         return wrapped[1]
@@ -45,4 +49,4 @@ def code(text: str, status: str | None = None) -> str:
 
 def broke(text: str, status: str | None = None) -> bool:
     """Tell whether a script broke off by an error of its own: then it may have written a part."""
-    return "user_script:" in text and code(text, status) == "ERR"
+    return "user_script:" in text and (code(text, status) == "ERR" or _DENIED.search(text) is not None)
