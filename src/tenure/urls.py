@@ -178,7 +178,12 @@ def _unix(rest: str, key: str) -> Address:
 
 
 def _check_parameters(scheme: str, query: str, password: str, key: str, topology: Topology = "") -> None:
-    given = dict(part.partition("=")[::2] for part in query.split("&") if part)
+    given: dict[str, str] = {}
+    for part in query.split("&") if query else ():
+        name, _, value = part.partition("=")
+        if name in given:
+            _refuse(key, f"has the parameter {name} twice")
+        given[name] = value
     for name, value in given.items():
         if name.startswith("ssl_") and scheme != "rediss":
             _refuse(key, "has TLS parameters, and is no rediss:// URL: nothing would be encrypted")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 import redis
+from redis.exceptions import MovedError
 
 from tenure.testing.contract import Opener, StoreUnderTest
 from tests.contract import openers
@@ -84,7 +85,7 @@ def owner(place: Place, key: str) -> redis.Redis:
         control = client(url)
         try:
             control.exists(key)
-        except redis.exceptions.MovedError:
+        except MovedError:
             control.close()
         else:
             return control

@@ -63,6 +63,7 @@ def run(tmp_path: pathlib.Path, body: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+# K1
 def test_a_sound_driver_passes(tmp_path: pathlib.Path) -> None:
     ended = run(tmp_path, SOUND)
     assert ended.returncode == pytest.ExitCode.OK, ended.stdout + ended.stderr

@@ -26,7 +26,7 @@ from tenure.config import Settings
 from tenure.envelope import decode
 from tenure.errors import ConfigurationError, ConnectionFailed, InvalidOption, StoreError, StoreRefused, Undecodable
 from tenure.events import Event
-from tenure.queue import Ack, Drop, Fail, Failure, JobState, Lease, Push, Release, SetAside
+from tenure.queue import Ack, Drop, Fail, Failure, JobState, Lease, Push, Release, SetAside, Settlement
 from tests.features.canaries import Canaries, Heard, every_form, listening
 from tests.support.ports import free_port
 from tests.support.servers import Server
@@ -183,7 +183,13 @@ async def test_what_the_contract_carries_shows_no_bytes_no_token_and_no_message(
     claimed = await queue.claim(["default"], limit=1, lease=30, wait=0)
     lease: Lease = claimed.leases[0]
     failure = Failure(reason="exception", message=canaries.exception.text, traceback=canaries.exception.text)
-    settlements = [Ack(lease), Drop(lease), Release(lease), SetAside(lease, "why"), Fail(lease, failure)]
+    settlements: list[Settlement] = [
+        Ack(lease),
+        Drop(lease),
+        Release(lease),
+        SetAside(lease, "why"),
+        Fail(lease, failure),
+    ]
     shown += [claimed, lease, failure, *settlements, await queue.settle(settlements[-1:])]
     shown += [await app.failed("default"), await app.operate.failed_record("default", "one")]
     await app.aclose()

@@ -210,9 +210,9 @@ def test_a_store_that_cannot_be_used_is_told_without_its_password(
         done = tenure("push", "greet", json.dumps([canaries.argument.text]), "--app", "shop:app", env=env)
         assert done.returncode != 0
         text += said(done)
-        for form in ("text", "json"):
-            options = ["--max-time", "0.5", "--log-level", "debug", "--log-format", form]
-            text += said(tenure.process("worker", "shop:app", *options, env=env))
+        for log_format in ("text", "json"):
+            limits = ["--max-time", "0.5", "--log-level", "debug", "--log-format", log_format]
+            text += said(tenure.process("worker", "shop:app", *limits, env=env))
     canaries.check(text, f"what is said of {wrong}")
 
 

@@ -6,16 +6,16 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 import time_machine
 
-from tenure import Backoff, Tenure
+from tenure import Backoff, JobState, Tenure
 from tenure.config import Settings
 from tenure.drivers.redis import RedisQueue
 from tenure.events import JobFailed, JobReleased, JobSucceeded, RenewalFailed, SettlementLost
 from tenure.naming import new_token
-from tenure.operating import JobState
-from tenure.queue import Ack, Fail, Failure, Keeper, Lease, Push, Queue, Release, Renewal, SetAside, Settled
+from tenure.queue import Ack, Fail, Failure, Keeper, Lease, Push, Queue, Release, Renewal, SetAside, Settled, Settlement
 from tests.support.processes import eventually_async
 from tests.support.servers import Server, redis_like
 from tests.support.topologies import client
@@ -135,9 +135,9 @@ async def test_only_the_token_of_the_present_lease_settles(app: Tenure) -> None:
     [old] = (await queue.claim(["q"], limit=1, lease=0.05, wait=0)).leases
     [new] = (await queue.claim(["q"], limit=1, lease=30, wait=5)).leases
     assert (old.id, old.attempt, new.id, new.attempt) == ("a", 1, "a", 2)
-    forged = Lease(**{name: getattr(new, name) for name in new.__struct_fields__} | {"token": new_token()})
+    forged = msgspec.structs.replace(new, token=new_token())
     for stale in (old, forged):
-        settlements = [Ack(stale), Release(stale), Fail(stale, Failure(reason="exception"))]
+        settlements: list[Settlement] = [Ack(stale), Release(stale), Fail(stale, Failure(reason="exception"))]
         assert list(await queue.settle(settlements)) == [Settled.STALE] * 3
         assert list(await queue.renew([stale])) == [Renewal.LOST]
         assert list(queue.keeper().renew([stale])) == [Renewal.LOST]

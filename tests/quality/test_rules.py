@@ -26,6 +26,7 @@ def files() -> list[tuple[PurePosixPath, str]]:
     return [(PurePosixPath(path), (ROOT / path).read_text(errors="replace")) for path in paths]
 
 
+# S2
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
 def test_every_file_keeps(rule: rules.Rule) -> None:
     assert len(files()) > 20

@@ -48,6 +48,7 @@ def test_a_paused_server_answers_when_it_goes_on(valkey: servers.Server) -> None
             assert connection.recv(10) == b"+PONG\r\n"
 
 
+# S20
 def test_the_floor_is_redis_6_2(redis62: servers.Server) -> None:
     assert servers.version(redis62.binary)[:2] == (6, 2)
 

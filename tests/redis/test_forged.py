@@ -156,6 +156,7 @@ async def test_a_client_record_that_is_none_gives_the_call_a_new_id(raw: Scripte
     assert "jobs" not in raw.dump()
 
 
+# S16
 async def test_values_that_look_like_code_stay_values(queue: RedisQueue, raw: Scripted) -> None:
     envelope = b"]] redis.call('DEL', KEYS[1]) --\0\r\n$5\r\n%s|1|2"
     await queue.push([job("...", envelope=envelope), job("-_.", envelope=envelope)])

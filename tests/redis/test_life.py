@@ -77,6 +77,7 @@ async def test_closing_ends_a_waiting_claim_and_takes_nothing_with_it(
     await other.aclose()
 
 
+# K3
 async def test_a_caller_keeps_its_client_and_its_connections(
     server: Server, client: redis.Redis, namespace: str
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_name_that_could_reach_other_keys_is_refused(name: str, server: Server
         asyncio.run(RedisQueue.from_url(server.url, namespace=namespace).counts(name))
 
 
+# S2
 async def test_a_prefix_stands_before_every_key(server: Server, client: redis.Redis, namespace: str) -> None:
     queue = RedisQueue.from_url(server.url, namespace=namespace, prefix=f"app-{namespace}:")
     await queue.push([job("a"), job("b", delay=5), job("c", priority=1)])
@@ -147,6 +149,7 @@ async def test_a_prefix_stands_before_every_key(server: Server, client: redis.Re
     assert all(key.startswith(f"app-{namespace}:".encode()) for key in keys)
 
 
+# K10
 async def test_calls_do_not_wait_for_each_other_on_one_connection(
     server: Server, client: redis.Redis, namespace: str
 ) -> None:

@@ -118,6 +118,7 @@ async def test_a_clear_whose_reply_is_cut_tells_the_exact_number(far: RedisQueue
     assert await far.clear(Q) == 0
 
 
+# S15
 async def test_a_cancel_a_retry_and_a_forget_are_repeated_too(far: RedisQueue, proxy: Proxy) -> None:
     await far.push(jobs(3))
     first, second = await claim(far, 2)

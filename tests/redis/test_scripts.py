@@ -42,6 +42,7 @@ def test_a_script_takes_exactly_the_keys_that_its_header_names(name: str) -> Non
         assert "KEYS" not in code(packaged()[f"include/{include}"])
 
 
+# S16
 @pytest.mark.parametrize("name", [*NAMES, *INCLUDES])
 def test_a_script_calls_commands_on_declared_keys_only(name: str) -> None:
     text = code(packaged()[name])
@@ -59,6 +60,7 @@ def test_a_script_calls_commands_on_declared_keys_only(name: str) -> None:
             assert name not in NAMES or key in keys or re.search(rf"function \w*\([^)]*\b{key}\b", text), (command, key)
 
 
+# S16
 @pytest.mark.parametrize("name", [*NAMES, *INCLUDES])
 def test_a_script_neither_catches_errors_nor_carries_flags_nor_builds_code(name: str) -> None:
     source = packaged()[name]

@@ -81,7 +81,9 @@ def without_scripts(scene: Scene) -> Iterator[object]:
 def no_room(scene: Scene) -> Iterator[object]:
     """No new connections are taken, and those that were open are ended, or nobody would notice."""
     with closing(client(scene.server)) as control:
-        theirs = [entry["id"] for entry in control.client_list(_type="normal") if entry["id"] != str(control.client_id())]
+        theirs = [
+            entry["id"] for entry in control.client_list(_type="normal") if entry["id"] != str(control.client_id())
+        ]
         with faults.no_more_clients(scene.server):
             assert sum(control.client_kill_filter(_id=number) for number in theirs)
             yield None
@@ -174,7 +176,9 @@ class History:
         return {line["id"] for line in self.of.get(what, ())}
 
     def pushed(self, *, ok: bool) -> set[str]:
-        return {line["id"] for line in self.of["push"] if (line["outcome"] == "ok") is ok and line["outcome"] != UNKNOWN}
+        return {
+            line["id"] for line in self.of["push"] if (line["outcome"] == "ok") is ok and line["outcome"] != UNKNOWN
+        }
 
     def during(self, outage: Outage) -> list[dict[str, Any]]:
         """The pushes that began while the outage lasted, on the queues that it hit."""

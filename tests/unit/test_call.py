@@ -54,6 +54,7 @@ def test_what_has_no_wire_form_is_refused_by_name_and_not_shown() -> None:
     assert "secret" not in str(refusal.value)
 
 
+# K13
 def test_a_repr_shows_no_value() -> None:
     shown = repr(jobs.send_welcome.bind("ana@example.com", "Ana", "hunter2").then(jobs.ordinary_text))
     assert shown.startswith("<call tests.unit.jobs.send_welcome(email=<str>")

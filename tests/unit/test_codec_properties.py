@@ -165,6 +165,7 @@ def exact(value: Any) -> Any:
     return type(value), shown
 
 
+# K19
 @given(st.data())
 def test_every_value_of_every_annotation_comes_back_equal_and_of_equal_types(data: st.DataObject) -> None:
     hint, values = data.draw(annotated())

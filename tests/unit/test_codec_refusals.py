@@ -94,6 +94,7 @@ REFUSED: list[tuple[Any, Any, str, str]] = [
 ]
 
 
+# K19
 @pytest.mark.parametrize(("hint", "value", "path", "problem"), REFUSED, ids=numbered(REFUSED))
 def test_what_would_not_come_back_is_refused_by_argument_and_path(
     hint: Any, value: Any, path: str, problem: str

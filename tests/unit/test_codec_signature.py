@@ -26,6 +26,7 @@ def unannotated(a, b=1): ...  # type: ignore[no-untyped-def]
 FUNCTIONS: list[Callable[..., Any]] = [nothing, plain, positional, variadic, catching, unannotated]
 
 
+# K19
 @pytest.mark.parametrize(
     ("function", "args", "kwargs", "problem"),
     [
@@ -207,6 +208,7 @@ def test_lists_that_share_a_list_are_refused_before_they_fill_the_memory() -> No
 def account(email: str, token: Annotated[str, Sensitive], *pins: Annotated[int, Sensitive()], **more: Any) -> None: ...
 
 
+# K13
 def test_arguments_are_shown_by_name_and_type_and_never_by_value() -> None:
     codec = codec_of(account)
     assert codec.shown(("ana@example.com", "s3cret"), {}) == "email=<str>, token=***"

@@ -34,6 +34,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # --------------------------------------------------------------------------------------------------------------- tuning
 
 
+# K8
 def test_nothing_set_means_the_defaults() -> None:
     settings = read()
     assert (settings.visibility_timeout, settings.max_attempts, settings.max_payload_bytes) == (300, None, 60_000)
@@ -59,6 +60,7 @@ def test_an_empty_value_is_unset(value: str) -> None:
     assert settings.connection().configured == ""
 
 
+# K8, S2
 @pytest.mark.parametrize(
     ("key", "values"),
     [
@@ -146,6 +148,7 @@ def test_a_file_that_the_database_url_names_is_used_when_sql_is_asked_for() -> N
 # ---------------------------------------------------------------------------------------------------------------- redis
 
 
+# K9, S2
 def test_redis_is_put_together_from_separate_keys() -> None:
     connection = chosen(
         QUEUE_CONNECTION="redis",
@@ -194,6 +197,7 @@ def test_no_cluster_is_no_reason_to_refuse() -> None:
 # ---------------------------------------------------------------------------------------------------- named connections
 
 
+# K9
 def test_a_named_connection_reads_only_its_own_keys() -> None:
     environ = {
         "REDIS_HOST": "plain",
@@ -219,6 +223,7 @@ def test_a_connection_that_is_not_configured_is_refused_by_the_key_it_lacks() ->
             chosen(name)
 
 
+# K9
 @pytest.mark.parametrize(
     ("environ", "key"),
     [
@@ -263,6 +268,7 @@ def test_the_project_is_the_nearest_directory_that_looks_like_one(
     assert project() == inner
 
 
+# S2
 def test_the_namespace_is_a_hash_of_the_project_unless_it_is_given(at_home: Path) -> None:
     connection = chosen()
     assert connection.namespace == path_namespace()
@@ -330,6 +336,7 @@ def test_auto_takes_redis_when_it_answers_with_a_refusal(valkey: servers.Server)
     assert app.infrastructure("reports").selected == "redis"
 
 
+# S3
 def test_auto_never_takes_anything_but_redis_and_the_file() -> None:
     connection = chosen(QUEUE_CONNECTION="auto", TENURE_URL="sqlite:////var/jobs.db")
     assert connection.fallback is not None

@@ -79,6 +79,7 @@ def test_the_arguments_are_kept_byte_for_byte() -> None:
     assert bytes(read.kwargs) == b'{"\\u00e9":1e2}'
 
 
+# S10
 def test_a_job_of_60000_bytes_is_taken_and_of_one_more_refused_with_both_sizes() -> None:
     def of(size: int) -> Envelope:
         empty = len(envelope.encode(msgspec.structs.replace(MINIMAL, args=msgspec.Raw(b'[""]'))))
@@ -171,6 +172,7 @@ def test_what_is_no_envelope_is_undecodable_and_its_content_stays_out_of_the_mes
     assert "new\nline" not in str(unreadable.value)
 
 
+# S10
 @pytest.mark.parametrize(
     "data",
     [

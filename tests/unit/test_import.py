@@ -68,6 +68,7 @@ def test_importing_loads_no_optional_part() -> None:
     assert FORBIDDEN & set(ast.literal_eval(loaded)) == set()
 
 
+# S4
 def test_importing_building_and_registering_open_no_socket_and_no_file() -> None:
     assert python("-c", TOUCHING).stdout.strip() == "[]"
 

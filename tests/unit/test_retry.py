@@ -65,6 +65,7 @@ def test_the_ceiling_never_falls_from_one_attempt_to_the_next(backoff: Backoff, 
     assert backoff.ceiling(attempt) <= backoff.ceiling(attempt + 1)
 
 
+# K11
 @given(
     base=st.floats(1e-6, 1e6),
     factor=st.floats(1, 100),

@@ -21,6 +21,7 @@ def services() -> Iterator[None]:
     jobs.inline.services.close()
 
 
+# K15
 def test_a_pushed_job_has_run_when_the_push_returns() -> None:
     handle = jobs.where_plain.push_sync()
     assert handle.status_sync() is JobState.SUCCEEDED
@@ -152,6 +153,7 @@ def test_a_job_that_gives_up_tells_the_caller(monkeypatch: pytest.MonkeyPatch) -
         jobs.raises_plain.push_sync("boom")
 
 
+# K15
 async def test_everything_but_a_push_is_refused_by_name() -> None:
     queue = jobs.inline.queue()
     assert isinstance(queue, SyncQueue)

@@ -184,6 +184,7 @@ async def test_a_job_out_of_attempts_is_in_the_failed_store_with_its_reason(app:
     assert [event.lease.id for event in failed] == [handle.id]
 
 
+# K11
 async def test_the_jobs_own_limit_counts_before_the_workers(app: Tenure) -> None:
     await app.job(always_fail).options(max_attempts=4).push()
     await drain(app, tries=2)

@@ -132,6 +132,7 @@ async def test_an_attempt_can_be_asked_about_itself(app: Tenure) -> None:
     assert fence > 0
 
 
+# K16
 @pytest.mark.parametrize("handler", [uses, uses_in_a_thread])
 async def test_each_attempt_has_services_of_its_own_made_and_closed_where_they_are_used(
     quick: Tenure, handler: Any
@@ -146,6 +147,7 @@ async def test_each_attempt_has_services_of_its_own_made_and_closed_where_they_a
         assert made_in == used_in == connection.closed_in
 
 
+# K16
 @pytest.mark.parametrize("handler", [uses_and_fails, uses_and_is_too_slow])
 async def test_services_are_closed_whatever_happens(quick: Tenure, handler: Any) -> None:
     Connection.made.clear()

@@ -73,6 +73,7 @@ async def swallows_the_first_cancellation() -> None:
         seen.append("finishing all the same")
 
 
+# K7
 @pytest.mark.parametrize("handler", [sleeps, blocks_the_loop, sleeps_without_awaiting, blocks_a_thread])
 async def test_a_handler_that_takes_three_leases_runs_once_and_keeps_its_lease(app: Tenure, handler: Any) -> None:
     lost = [heard(app, LeaseLost), heard(app, SettlementLost)]
@@ -163,6 +164,7 @@ async def test_a_lost_lease_stops_its_handler_and_changes_nothing_in_the_store(a
     await until_counts(app, ready=0, leased=0, failed=1)
 
 
+# K14
 async def test_an_outcome_that_comes_too_late_is_refused_and_told_once(app: Tenure) -> None:
     unsettled = heard(app, SettlementLost)
     await app.job(blocks_a_thread).push(0.3)
@@ -197,6 +199,7 @@ def _leases(request: pytest.FixtureRequest) -> None:
             return await call_next()
 
 
+# K7
 async def test_jobs_that_finish_while_they_are_renewed_are_not_reported_as_lost(app: Tenure) -> None:
     lost = [heard(app, LeaseLost), heard(app, SettlementLost)]
     job = app.job(sleeps)

@@ -66,6 +66,7 @@ async def test_what_runs_when_a_limit_is_reached_is_finished(app: Tenure) -> Non
     await until_counts(app, ready=2, leased=0)
 
 
+# S6
 async def test_empty_is_when_nothing_is_ready_and_nothing_runs(app: Tenure) -> None:
     job = app.job(note)
     await job.push(1, 0.4)

@@ -205,6 +205,7 @@ async def test_a_lease_that_cannot_be_renewed_in_time_stops_its_handler_free_of_
     assert claimed.leases[0].crashes <= 1
 
 
+# K7
 async def test_renewals_that_fail_for_a_while_cost_nothing(quick: Tenure, failing: Failing) -> None:
     lost, told = heard(quick, LeaseLost), heard(quick, RenewalFailed)
     failing.renewals.set()

@@ -77,6 +77,7 @@ def test_an_idle_worker_ends_at_a_signal(bench: Bench, number: signal.Signals) -
         assert time.monotonic() - began < 3
 
 
+# K17
 def test_a_draining_worker_keeps_its_lease_finishes_and_takes_nothing_new(bench: Bench) -> None:
     bench.push("works", "long", 3.0)
     with bench.worker(lease=1.0) as first:

@@ -18,7 +18,8 @@ from tenure.worker.limits import Limits
 from tenure.worker.line import Line
 from tenure.worker.marker import RestartMarker
 from tenure.worker.options import ExitReason
-from tenure.worker.outage import Outage, pause
+from tenure.worker.outage import pause
+from tenure.worker.rota import Asked, Rota
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class Claims:
         self._give_back = give_back
         self._batch = batch
         self._unreadable = unreadable
-        self._outage = Outage("claiming jobs")
+        self._rota = Rota(terms.queues)
         self._stopped = asyncio.Event()
         self._resumed = asyncio.Event()
         self._resumed.set()
@@ -68,7 +69,7 @@ class Claims:
         self.calls: int = 0
         """Claims that were answered, or failed as claims may; the watchdog looks whether they go on."""
         self.ready: bool = False
-        """Whether the last claim that was due succeeded."""
+        """Whether the last claim that was due succeeded, of one queue at least."""
 
     async def run(self) -> ExitReason | None:
         """Claim until a limit is reached or a restart is asked for, and return that reason; None when stopped."""
@@ -80,19 +81,22 @@ class Claims:
             if room <= 0 or self._held_back:
                 continue
             # Not while claims fail: that the store is away is known, and the next claim tells when it is back.
-            if self._marker.due and not self._outage.going_on:
+            if self._marker.due and not self._rota.failing:
                 if await self._made(self._marker.changed()):
                     return ExitReason.RESTART
                 if self._held_back:
                     continue
             # Asked before the claim is sent: a job that still ran then may have pushed another since.
             idle = len(self._leases) == 0
-            claimed = await self._claim(room, idle=idle)
+            asked = self._rota.next(self._limits.wait(self._terms.wait, idle=idle))
+            claimed = await self._claim(room, asked)
             if claimed is None:
                 continue
             self._take(claimed)
             if self._stopped.is_set():
                 break
+            if not asked.whole and not claimed.leases:
+                continue  # what the other queues hold is not known
             reason = self._limits.after_claim(len(claimed.leases), idle=idle)
             if reason is not None:
                 return reason
@@ -116,7 +120,7 @@ class Claims:
     def waits_rightly(self) -> bool:
         """Whether no claim is due: no free slot, quiet, stopped, or a store that does not answer."""
         idle = not self._resumed.is_set() or self._stopped.is_set()
-        return idle or not self._line.due or self._outage.going_on
+        return idle or not self._line.due or self._rota.failing
 
     @property
     def _held_back(self) -> bool:
@@ -135,27 +139,27 @@ class Claims:
             self._call = None
         return answer
 
-    async def _claim(self, room: int, *, idle: bool) -> Claimed | None:
+    async def _claim(self, room: int, asked: Asked) -> Claimed | None:
         terms = self._terms
         claim = self._queue.claim(
-            terms.queues,
+            asked.queues,
             limit=room,
             lease=terms.lease,
-            wait=self._limits.wait(terms.wait, idle=idle),
+            wait=asked.wait,
             crash_limit=terms.crash_limit,
             suspects=not self._leases.suspect,
         )
         try:
             claimed = await self._made(claim)
         except StoreError as error:
-            self.ready = False
-            delay = self._outage.failed(error)
+            delay = self._rota.failed(asked.queues, error)
+            self.ready = not self._rota.failing
             self.calls += 1
             await pause(delay, self._stopped)
             return None
         if claimed is None:
             return None
-        self._outage.succeeded()
+        self._rota.answered(asked.queues)
         self.ready = True
         self.calls += 1
         return claimed

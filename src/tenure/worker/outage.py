@@ -36,10 +36,8 @@ class Outage:
         if self._failures == 0:
             self._since = time.monotonic()
             logger.warning("%s failed, and is tried again until it succeeds: %s", self._doing, _line(error))
-        # The exponent is capped before it is used: an outage may last for days.
-        ceiling = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(self._failures, 10))
         self._failures += 1
-        return self._uniform(ceiling / 2, ceiling)
+        return delay_after(self._failures, self._uniform)
 
     def succeeded(self) -> None:
         """Note a success."""
@@ -47,6 +45,13 @@ class Outage:
             seconds = time.monotonic() - self._since
             logger.warning("%s works again after %.1f s and %d failures", self._doing, seconds, self._failures)
             self._failures = 0
+
+
+def delay_after(failures: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
+    """Return the seconds to wait after so many failures in a row: 0.1 doubling to 5, jittered by half."""
+    # The exponent is capped before it is used: an outage may last for days.
+    ceiling = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(failures - 1, 10))
+    return uniform(ceiling / 2, ceiling)
 
 
 async def pause(seconds: float, until: asyncio.Event) -> None:

@@ -3,9 +3,13 @@
 While one call is in flight, outcomes queue up; the next call takes them all. A store that does not answer is asked
 again; meanwhile the keeper renews those leases. An answer is needed even for a lease past its deadline: while nobody
 has reclaimed it, it may still settle (P3), and if somebody has, the token makes the call harmless.
+
+One queue can fail alone (a key of another type, a node of a cluster that is away). So after a failure each queue is
+asked for itself until it has answered; the others go on together.
 """
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,9 +19,11 @@ from tenure.errors import OutcomeUnknown, StoreError
 from tenure.events import JobSucceeded
 from tenure.queue import Ack, Failure, Queue, Settled, Settlement
 from tenure.worker.held import Held, HeldLeases, Stage
-from tenure.worker.outage import Outage
+from tenure.worker.outage import Outage, delay_after
 from tenure.worker.reports import Reports
 
+SPREAD: Final = 0.05
+"""Seconds between the tries of different queues, on average, while none of them succeeds."""
 GROUP: Final = 500
 """Settlements in one call, at most."""
 
@@ -41,6 +47,8 @@ class Settler:
         self._outage = Outage("settling")
         self._waiting: list[Outgoing] = []
         self._in_flight = 0
+        self._apart: dict[str, list[Outgoing]] = {}
+        """By queue: what could not be settled together with the other queues."""
         self._stopped = asyncio.Event()
         self._wake: asyncio.Future[None] | None = None
         self._drained: asyncio.Event = asyncio.Event()
@@ -51,29 +59,31 @@ class Settler:
         """Hand in the outcome of a lease; from now on a lost lease is told by the settlement's own answer."""
         held.enter(Stage.SETTLING, now)
         self._waiting.append(Outgoing(held, settlement, failure))
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        self._look()
 
     @property
     def open(self) -> int:
         """How many outcomes the store has not answered."""
-        return len(self._waiting) + self._in_flight
+        return len(self._waiting) + self._in_flight + sum(map(len, self._apart.values()))
 
     async def run(self) -> None:
         """Settle until stopped, and then what is left. Cancel it to leave that to the leases' ends."""
-        while True:
-            if not self._waiting:
-                self._drained.set()
-                if self._stopped.is_set():
-                    return
+        async with asyncio.TaskGroup() as lanes:
+            while True:
+                group = self._group()
+                if group:
+                    self._drained.clear()
+                    self._in_flight = len(group)
+                    error = await self._together(group)
+                    self._in_flight = 0
+                    if error is not None:
+                        self._part(group, error, lanes)
+                    continue
+                if not self.open:
+                    self._drained.set()
+                    if self._stopped.is_set():
+                        return
                 await self._something()
-                continue
-            self._drained.clear()
-            group, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
-            self._in_flight = len(group)
-            answers, unknown = await self._settle(group)
-            self._in_flight = 0
-            self._take(group, answers, unknown=unknown)
 
     async def drained(self, seconds: float) -> bool:
         """Wait until everything is answered; False when the time is over first."""
@@ -90,6 +100,9 @@ class Settler:
     def stop(self) -> None:
         """Make ``run`` return once everything is answered."""
         self._stopped.set()
+        self._look()
+
+    def _look(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -100,23 +113,65 @@ class Settler:
         finally:
             self._wake = None
 
-    async def _settle(self, group: list[Outgoing]) -> tuple[Sequence[Settled], bool]:
-        """Return the store's answers, however long it takes, and whether an earlier answer was lost."""
-        settlements = [outgoing.settlement for outgoing in group]
-        unknown = False
-        while True:
+    def _group(self) -> list[Outgoing]:
+        """Take what goes in the next call."""
+        group, self._waiting = self._waiting[:GROUP], self._waiting[GROUP:]
+        if not self._apart:
+            return group
+        together: list[Outgoing] = []
+        for outgoing in group:
+            self._apart.get(outgoing.held.lease.queue, together).append(outgoing)
+        return together
+
+    async def _together(self, group: list[Outgoing]) -> StoreError | None:
+        """Settle a group once, whatever its queues; return what kept the store from answering."""
+        try:
+            answers = await self._queue.settle([outgoing.settlement for outgoing in group])
+        except StoreError as error:
+            return error
+        self._take(group, answers, unknown=False)
+        return None
+
+    def _part(self, group: list[Outgoing], error: StoreError, lanes: asyncio.TaskGroup) -> None:
+        """Let each queue of a group go its own way: one of them may fail for long, and must not hold up the others."""
+        self._outage.failed(error)
+        parts: dict[str, list[Outgoing]] = {}
+        for outgoing in group:
+            parts.setdefault(outgoing.held.lease.queue, []).append(outgoing)
+        self._apart.update(parts)
+        for queue in parts:
+            lanes.create_task(self._alone(queue, unknown=isinstance(error, OutcomeUnknown)))
+
+    async def _alone(self, queue: str, *, unknown: bool) -> None:
+        """Settle what one queue has, however long it takes; ``unknown``: an earlier answer for the first was lost."""
+        outgoings = self._apart[queue]
+        number, failures = len(outgoings), 1
+        await self._pause(failures)
+        while outgoings:
+            group = outgoings[:number]
             try:
-                answers = await self._queue.settle(settlements)
+                answers = await self._queue.settle([outgoing.settlement for outgoing in group])
             except StoreError as error:
                 unknown = unknown or isinstance(error, OutcomeUnknown)
-                await asyncio.sleep(self._outage.failed(error))
+                failures += 1
+                self._outage.failed(error)
+                await self._pause(failures)
                 continue
+            del outgoings[:number]
+            self._take(group, answers, unknown=unknown)
+            number, failures, unknown = GROUP, 0, False
+        del self._apart[queue]
+        if not self._apart:
             self._outage.succeeded()
-            if len(answers) != len(settlements):
-                raise RuntimeError(f"the driver answered {len(answers)} of {len(settlements)} settlements")
-            return answers, unknown
+        self._look()
+
+    async def _pause(self, failures: int) -> None:
+        # Of many queues not all at once: when the whole store is away, each try is a connection.
+        await asyncio.sleep(delay_after(failures) + random.uniform(0, SPREAD * (len(self._apart) - 1)))  # noqa: S311
 
     def _take(self, group: list[Outgoing], answers: Sequence[Settled], *, unknown: bool) -> None:
+        if len(answers) != len(group):
+            raise RuntimeError(f"the driver answered {len(answers)} of {len(group)} settlements")
         quiet = self._reports.quiet(JobSucceeded)
         for outgoing, answer in zip(group, answers, strict=True):
             held = outgoing.held

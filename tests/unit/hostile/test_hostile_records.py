@@ -26,6 +26,7 @@ class Bomb:
         return (pathlib.Path.touch, (pathlib.Path(self.path),))
 
 
+# S10
 async def test_01_pickle_bytes_are_set_aside_and_never_unpickled(
     app: Tenure, seen: Seen, tmp_path: pathlib.Path
 ) -> None:

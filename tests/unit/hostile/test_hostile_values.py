@@ -50,6 +50,7 @@ EXACT: list[Any] = [
 ]
 
 
+# K19, S10, S16
 async def test_06_11_16_21_22_values_are_exact_by_every_road(app: Tenure, seen: Seen) -> None:
     everything: Any = [EXACT, {str(index): value for index, value in enumerate(EXACT)}]
     await app.push(call(app, "keep", everything))

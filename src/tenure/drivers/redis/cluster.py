@@ -32,7 +32,7 @@ class Cluster:
         self._looked_at = 0.0
         self._best: Server | None = None
         """Whoever is likely to know what has changed."""
-        self.version = 0
+        self.version: int = 0
 
     @property
     def due(self) -> bool:

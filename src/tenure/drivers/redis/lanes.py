@@ -23,6 +23,7 @@ ANSWER_KEPT = b"3600000"
 IDLE = 1800.0
 """Seconds after which a lane takes a new id, well before the store forgets the old one."""
 
+_JOBS = ("jobs",)
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 2.0
 
@@ -114,8 +115,8 @@ class NumberedCall:
 
     @property
     def key(self) -> bytes:
-        """The client's key: it lies in the queue's slot."""
-        return self.client
+        """A key in the queue's slot."""
+        return self._keys.all(_JOBS)[0]
 
     @property
     def tied(self) -> bool:

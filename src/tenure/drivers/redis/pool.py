@@ -21,6 +21,14 @@ class LinkPool:
         self._busy: dict[Link, Server] = {}
         self._looking: asyncio.Task[None] | None = None
 
+    def take_known(self, key: bytes) -> Link | None:
+        """Return a link that nobody uses, to the server that has a key; None when that must be looked up first."""
+        topology = self.topology
+        if topology.due or topology.version != self._version:
+            return None
+        server = topology.server_of(key)
+        return None if server is None else self._take(server)
+
     async def take(self, key: bytes, way: Way | None = None) -> Link:
         """Return a link that nobody uses, to the server that has a key or that is next on the way."""
         topology = self.topology

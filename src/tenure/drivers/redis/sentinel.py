@@ -33,7 +33,7 @@ class Sentinel:
         self._primary: Server | None = None
         self._suspect = True
         self._confirmed_at = 0.0
-        self.version = 0
+        self.version: int = 0
 
     @property
     def due(self) -> bool:

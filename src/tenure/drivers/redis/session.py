@@ -117,7 +117,8 @@ class Session:
             pause: float | None = 0.0
             link: Link | None = None
             try:
-                link = await self.links.take(call.key, way)
+                link = self.links.take_known(call.key) if way is None else None
+                link = link or await self.links.take(call.key, way)
                 send = link.ask if way is not None and way.asking else link.exchange
                 while True:
                     reply = await send(call.command(), self.patience.answer)

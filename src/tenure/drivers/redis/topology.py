@@ -120,7 +120,7 @@ class Way:
         self._connected_elsewhere = False
         self.server: Server | None = None
         """Where it goes next, if not to where its key belongs."""
-        self.asking = False
+        self.asking: bool = False
 
     def onward(self, server: Server | None, trouble: Trouble) -> float | None:
         """Take a trouble: return the seconds to wait before sending again, or None when the call must judge."""

@@ -26,6 +26,7 @@ from tenure.testing.contract.steps import (
 from tenure.testing.contract.store import StoreUnderTest
 
 
+# K4
 async def test_a_clear_removes_ready_and_delayed_jobs_and_tells_their_number(store: StoreUnderTest) -> None:
     await push(store.queue, *numbered(7), *(job(delay=60) for _ in range(4)))
     assert await store.queue.clear(Q) == 11
@@ -37,6 +38,7 @@ async def test_a_clear_of_an_empty_queue_removes_nothing(store: StoreUnderTest) 
     assert await store.queue.clear("never-seen") == 0
 
 
+# K4
 async def test_a_clear_leaves_what_is_leased_or_failed(store: StoreUnderTest) -> None:
     await push(store.queue, *jobs("a", "b", "c", "d"))
     a, b = await claim(store.queue, 2)
@@ -101,6 +103,7 @@ async def test_a_clear_of_many_jobs_is_exact(store: StoreUnderTest) -> None:
     assert ids(await drained(store.queue, 1)) == ["x"]
 
 
+# K4
 async def test_clears_that_race_pushes_and_claims_remove_each_job_once(store: StoreUnderTest) -> None:
     other, third = store.another(), store.another()
     pushed = cleared = claimed = 0

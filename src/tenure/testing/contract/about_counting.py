@@ -42,6 +42,7 @@ async def test_every_state_is_counted(store: StoreUnderTest) -> None:
     assert counts.size == 8
 
 
+# K5
 async def test_what_a_worker_holds_is_not_work_that_waits(store: StoreUnderTest) -> None:
     await push(store.queue, *jobs("a", "b", "c"))
     await claim(store.queue, 2)

@@ -59,6 +59,7 @@ async def test_a_very_long_delay_is_kept(store: StoreUnderTest) -> None:
     assert await where(store.queue) == {"delayed": 1, "leased": 1}
 
 
+# S9
 async def test_due_jobs_come_in_the_order_of_their_times(store: StoreUnderTest) -> None:
     await push(store.queue, job("c", delay=0.12), job("a", delay=0.04), job("b", delay=0.08))
     await pass_time(store.queue, 0.15)
@@ -106,6 +107,7 @@ async def test_a_release_may_be_delayed(store: StoreUnderTest) -> None:
     assert (again.id, again.deliveries, again.attempt) == (lease.id, 2, 2)
 
 
+# S12
 async def test_a_claim_promotes_at_most_a_hundred_due_jobs(store: StoreUnderTest) -> None:
     await push(store.queue, *(job(delay=0.05) for _ in range(150)))
     await pass_time(store.queue, 0.1)

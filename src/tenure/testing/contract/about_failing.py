@@ -96,6 +96,7 @@ async def test_failed_jobs_are_kept_per_queue(store: StoreUnderTest) -> None:
     assert [record.id for record in await reader.failed("one")] == ["x"]
 
 
+# S15
 async def test_a_stale_failure_is_not_stored(store: StoreUnderTest) -> None:
     lease = await pushed_and_claimed(store.queue, lease=SHORT)
     await lapsed(store.queue)
@@ -143,6 +144,7 @@ async def test_a_failed_job_is_retried_once(store: StoreUnderTest) -> None:
     assert await where(store.queue) == {"ready": 1}
 
 
+# S15
 async def test_two_retries_at_the_same_time_have_one_winner(store: StoreUnderTest) -> None:
     one, two = failed_jobs(store.queue), failed_jobs(store.another())
     await push(store.queue, *numbered(30))

@@ -62,6 +62,7 @@ async def test_a_keeper_renews_what_is_held_and_nothing_else(store: StoreUnderTe
     assert await where(store.queue) == {"leased": 2}
 
 
+# K7
 async def test_a_keeper_holds_a_lease_while_the_event_loop_is_blocked(store: StoreUnderTest) -> None:
     lease = await pushed_and_claimed(store.queue, lease=0.5)
     stop = threading.Event()

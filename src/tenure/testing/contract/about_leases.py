@@ -48,6 +48,7 @@ async def test_a_lapsed_lease_is_counted_as_lapsed_and_leased(store: StoreUnderT
     assert (counts.ready, counts.leased, counts.lapsed, counts.size) == (0, 1, 1, 1)
 
 
+# K2
 async def test_a_lapsed_lease_is_reclaimed_by_the_next_claim_of_anybody(store: StoreUnderTest) -> None:
     lost, held = await reclaimed(store)
     assert (held.deliveries, held.crashes, held.free, held.attempt) == (2, 1, 0, 2)
@@ -68,6 +69,7 @@ async def test_a_lease_is_not_reclaimed_before_its_end(store: StoreUnderTest) ->
     assert again[0].deliveries == 2
 
 
+# K6
 @pytest.mark.parametrize("settlement", [Ack, Release, lambda lease: Fail(lease, WHY)], ids=["ack", "release", "fail"])
 async def test_a_settlement_after_a_reclaim_is_stale_and_writes_nothing(
     store: StoreUnderTest, settlement: "type[Ack]"
@@ -151,6 +153,7 @@ async def test_a_renewal_extends_by_the_lease_s_own_length_from_now(store: Store
     assert ids(await claim(store.queue, 10)) == ["short"]
 
 
+# K7
 async def test_renewing_can_never_acquire(store: StoreUnderTest) -> None:
     lease = await pushed_and_claimed(store.queue)
     await done(store.queue, Ack(lease))
@@ -162,6 +165,7 @@ async def test_renewing_can_never_acquire(store: StoreUnderTest) -> None:
     assert await where(store.queue) == {"ready": 1}
 
 
+# S13
 async def test_a_renewal_with_another_token_is_lost(store: StoreUnderTest) -> None:
     lease = await pushed_and_claimed(store.queue, lease=0.3)
     forged = msgspec.structs.replace(lease, token=new_token())
@@ -205,6 +209,7 @@ async def test_a_lease_is_renewed_by_any_driver_that_shows_it(store: StoreUnderT
     assert await renew(store.another(), lease) is Renewal.HELD
 
 
+# K2, S12
 async def test_a_claim_recovers_at_most_a_hundred_lapsed_leases(store: StoreUnderTest) -> None:
     await push(store.queue, *numbered(150))
     assert len(await claim(store.queue, 150, lease=0.05)) == 150

@@ -50,6 +50,7 @@ async def test_reading_and_operating_are_offered_whole_or_not_at_all(store: Stor
         assert feature(store.queue, protocol) is (offered == names)
 
 
+# K3
 async def test_closing_is_safe_before_the_first_use_and_twice(store: StoreUnderTest) -> None:
     unused = store.another() if store.opener else store.elsewhere()
     await unused.aclose()
@@ -58,6 +59,7 @@ async def test_closing_is_safe_before_the_first_use_and_twice(store: StoreUnderT
     assert ids(await drained(store.queue, 1)) == ["x"]
 
 
+# K3
 async def test_closing_one_driver_leaves_the_store_and_the_others_alone(store: StoreUnderTest) -> None:
     one = store.another() if store.opener else store.elsewhere()
     lease = await pushed_and_claimed(one)

@@ -40,6 +40,7 @@ async def test_no_two_claimers_get_the_same_job(store: StoreUnderTest) -> None:
     await assert_empty(store.queue)
 
 
+# K6
 async def test_a_settlement_and_a_reclaim_of_one_lease_have_one_winner(store: StoreUnderTest) -> None:
     await push(store.queue, *numbered(200))
     async with contenders(store, "hesitate", [{"seed": seed, "lease": 0.03} for seed in range(3)]) as racers:
@@ -106,6 +107,7 @@ async def test_what_a_killed_pusher_was_told_is_stored(store: StoreUnderTest) ->
     assert set(told) <= set(stored)
 
 
+# S15
 async def test_a_failed_job_is_retried_by_one_of_several_operators(store: StoreUnderTest) -> None:
     failed_jobs(store.queue)
     await push(store.queue, *numbered(150))

@@ -12,6 +12,7 @@ async def test_there_is_no_restart_marker_before_the_first_request(store: StoreU
     assert await control(store.queue).restart_marker() is None
 
 
+# S8
 async def test_another_instance_sees_the_marker_that_a_request_returned(store: StoreUnderTest) -> None:
     other = control(store.another())
     assert await other.restart_marker() is None

@@ -70,6 +70,7 @@ async def test_a_settled_lease_settles_nothing_more(store: StoreUnderTest, kind:
     assert await where(store.queue) == LEFT[kind]
 
 
+# K6, S13
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_settlement_with_another_token_is_stale_and_writes_nothing(store: StoreUnderTest, kind: str) -> None:
     lease = await pushed_and_claimed(store.queue)

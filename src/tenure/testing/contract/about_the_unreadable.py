@@ -81,6 +81,7 @@ async def test_reading_goes_on_behind_a_record_that_was_dropped_meanwhile(store:
     assert [record.id for record in await reader.unreadable(Q, after=second.key)] == ["c"]
 
 
+# K12
 @pytest.mark.parametrize("record", [b"", b"x", BYTES, BYTES * 200], ids=["empty", "one", "binary", "long"])
 async def test_a_record_comes_back_byte_for_byte(store: StoreUnderTest, record: bytes) -> None:
     await set_aside(store.queue, "x", record)

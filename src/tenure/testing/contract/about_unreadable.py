@@ -57,6 +57,7 @@ async def test_clearing_leaves_what_was_set_aside(store: StoreUnderTest) -> None
     assert await where(store.queue) == {"unreadable": 1}
 
 
+# K12
 @pytest.mark.parametrize(
     "record",
     [b"", b"\n", b"|", b"junk", b"\xff\xfe\x00", b"1|0|0|0", b"x|y|z|w\n{}", b"-1|-2|-3\n{}", b"1" * 5000],
