@@ -126,7 +126,7 @@ class DurabilityNotReached(StoreError):
     def __init__(self, durability: int, problem: str, ids: Sequence[str] = ()) -> None:
         self.durability = durability
         self.problem = problem
-        self.ids = tuple(ids)
+        self.ids: tuple[str, ...] = tuple(ids)
         where = "on its disk" if durability == 2 else "on its replicas"
         super().__init__(
             f"stored on the server, but not confirmed {where} (durability {durability}): {problem}; pushing again with "

@@ -15,10 +15,10 @@ from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.lanes import Patience
 from tenure.errors import ConnectionFailed, StoreRefused
 from tenure.queue import Ack, Renewal, Settled
-from tests.redis.load import Load
 from tests.redis.steps import claim, claim_one, job
 from tests.support.addresses import sentinel_url
 from tests.support.least import rules
+from tests.support.load import Load
 from tests.support.processes import eventually, eventually_async
 from tests.support.sentinel import Sentinels, in_step, sentinels
 from tests.support.servers import Server, redis7_binary

@@ -9,6 +9,7 @@ import msgspec
 from tenure.app import Tenure
 from tenure.cli.target import find_app
 from tenure.errors import NotSupported
+from tenure.operations import Operations
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ class Store:
         able = app.queue(connection).capabilities
         if not able.shared:
             raise NotSupported(able.driver, "operating it from here", "its jobs are known to their own process only")
-        self.operations = app.operate
+        self.operations: Operations = app.operate
         self.on: On = {"connection": connection}
 
     async def queues(self, named: Sequence[str] | None = None) -> Sequence[str]:

@@ -78,14 +78,10 @@ class Claims:
                 await self._resumed.wait()
                 continue
             room = min(self._limits.allowed(await self._line.wait_for_room()), MOST)
+            if room > 0 and not self._held_back and await self._restart():
+                return ExitReason.RESTART
             if room <= 0 or self._held_back:
                 continue
-            # Not while claims fail: that the store is away is known, and the next claim tells when it is back.
-            if self._marker.due and not self._rota.failing:
-                if await self._made(self._marker.changed()):
-                    return ExitReason.RESTART
-                if self._held_back:
-                    continue
             # Asked before the claim is sent: a job that still ran then may have pushed another since.
             idle = len(self._leases) == 0
             asked = self._rota.next(self._limits.wait(self._terms.wait, idle=idle))
@@ -95,9 +91,9 @@ class Claims:
             self._take(claimed)
             if self._stopped.is_set():
                 break
-            if not asked.whole and not claimed.leases:
-                continue  # what the other queues hold is not known
-            reason = self._limits.after_claim(len(claimed.leases), idle=idle)
+            # An answer of some queues does not tell what the others hold.
+            known = asked.whole or bool(claimed.leases)
+            reason = self._limits.after_claim(len(claimed.leases), idle=idle) if known else None
             if reason is not None:
                 return reason
         return None
@@ -138,6 +134,13 @@ class Claims:
         finally:
             self._call = None
         return answer
+
+    async def _restart(self) -> bool:
+        """Tell whether it is time to look for a restart, and one was asked for."""
+        # Not while claims fail: that the store is away is known, and the next claim tells when it is back.
+        if not self._marker.due or self._rota.failing:
+            return False
+        return bool(await self._made(self._marker.changed()))
 
     async def _claim(self, room: int, asked: Asked) -> Claimed | None:
         terms = self._terms

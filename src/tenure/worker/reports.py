@@ -3,8 +3,10 @@
 A line names the job and its id, never an argument and never an exception's text (P12): that is in the failed store.
 """
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from tenure.events import (
     AttemptStarted,
@@ -36,12 +38,16 @@ _WHY = {
     Stop.LOST: "its lease is lost",
 }
 
+NAMED: Final = 5
+"""How many jobs a line names that is about many."""
+
 
 class Reports:
-    """Log lines and events of one worker. Everything here runs in the worker's own thread."""
+    """Log lines and events of one worker. Everything here runs in the worker's own thread, in its loop."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
+        self._stopping: dict[Stop, list[Held]] = {}
 
     def quiet(self, *kinds: type[Event]) -> bool:
         """Tell whether nobody wants to hear of these kinds, nor of single jobs at all."""
@@ -79,9 +85,21 @@ class Reports:
 
     def stopping(self, held: Held, why: Stop) -> None:
         """Its handler was told to stop."""
-        logger.warning("job %s (%s) was told to stop: %s", held.lease.id, held.name, _WHY[why])
-        if why in {Stop.LOST, Stop.LAPSED}:
-            self._emit(LeaseLost(lease=held.lease, name=held.name))
+        if why not in {Stop.LOST, Stop.LAPSED}:
+            logger.warning("job %s (%s) was told to stop: %s", held.lease.id, held.name, _WHY[why])
+            return
+        # An outage takes many leases in one moment: one line tells of all.
+        if not self._stopping.setdefault(why, []):
+            asyncio.get_running_loop().call_soon(self._say_stopping, why)
+        self._stopping[why].append(held)
+        self._emit(LeaseLost(lease=held.lease, name=held.name))
+
+    def _say_stopping(self, why: Stop) -> None:
+        stopped = self._stopping.pop(why)
+        if len(stopped) == 1:
+            logger.warning("job %s (%s) was told to stop: %s", stopped[0].lease.id, stopped[0].name, _WHY[why])
+        else:
+            logger.warning("%d jobs were told to stop: %s; %s", len(stopped), _WHY[why], _ids(stopped))
 
     def abandoned(self, held: Held, grace: float) -> None:
         """Its handler did not stop: its slot is free, what it does from now on is ignored."""
@@ -102,24 +120,40 @@ class Reports:
 
     def settled(self, held: Held, settlement: Settlement, answer: Settled, failure: Failure | None) -> None:
         """The store has answered for its outcome."""
-        if answer is Settled.STALE:
-            kind = type(settlement).__name__
-            logger.warning(
-                "the outcome (%s) of job %s (%s) was not taken: its lease was stale, it runs or has run elsewhere",
-                kind, held.lease.id, held.name,
-            )  # fmt: skip
-            self._emit(SettlementLost(lease=held.lease, name=held.name, settlement=kind))
-        elif answer is Settled.CANCELLED:
+        if answer is Settled.CANCELLED:
             logger.info("job %s (%s) was cancelled", held.lease.id, held.name)
             self._emit(JobCancelled(lease=held.lease, name=held.name))
         else:
             self._done(held, settlement, failure)
 
-    def outcome_unknown(self, held: Held) -> None:
-        """The answer to its settlement was lost, and its lease is stale now: it was taken then, or not at all."""
-        logger.warning(
-            "the answer for job %s (%s) was lost: it is settled, or runs or has run elsewhere", held.lease.id, held.name
-        )
+    def stale(self, lost: Sequence[tuple[Held, Settlement]]) -> None:
+        """The store has refused outcomes, all in one answer: their leases were stale."""
+        if len(lost) == 1:
+            [(held, settlement)] = lost
+            logger.warning(
+                "the outcome (%s) of job %s (%s) was not taken: its lease was stale, it runs or has run elsewhere",
+                type(settlement).__name__, held.lease.id, held.name,
+            )  # fmt: skip
+        elif lost:
+            logger.warning(
+                "the outcomes of %d jobs were not taken: their leases were stale, they run or have run elsewhere; %s",
+                len(lost), _ids([held for held, _ in lost]),
+            )  # fmt: skip
+        for held, settlement in lost:
+            self._emit(SettlementLost(lease=held.lease, name=held.name, settlement=type(settlement).__name__))
+
+    def outcomes_unknown(self, helds: Sequence[Held]) -> None:
+        """The answer to settlements was lost, and their leases are stale now: they were taken then, or not at all."""
+        if len(helds) == 1:
+            logger.warning(
+                "the answer for job %s (%s) was lost: it is settled, or runs or has run elsewhere",
+                helds[0].lease.id, helds[0].name,
+            )  # fmt: skip
+        elif helds:
+            logger.warning(
+                "the answer for %d jobs was lost: they are settled, or run or have run elsewhere; %s",
+                len(helds), _ids(helds),
+            )  # fmt: skip
 
     def _done(self, held: Held, settlement: Settlement, failure: Failure | None) -> None:
         lease, name = held.lease, held.name
@@ -156,6 +190,11 @@ class Reports:
 def safe_name(name: str) -> str:
     """Return a job's name that came out of a store, fit for a log line."""
     return name if name.isascii() and name.isprintable() and len(name) <= 255 else shown(name)
+
+
+def _ids(helds: Sequence[Held]) -> str:
+    named = ", ".join(held.lease.id for held in helds[:NAMED])
+    return f"{named} and others" if len(helds) > NAMED else named
 
 
 def _cause(failure: Failure) -> str:

@@ -173,16 +173,21 @@ class Settler:
         if len(answers) != len(group):
             raise RuntimeError(f"the driver answered {len(answers)} of {len(group)} settlements")
         quiet = self._reports.quiet(JobSucceeded)
+        stale: list[tuple[Held, Settlement]] = []
         for outgoing, answer in zip(group, answers, strict=True):
             held = outgoing.held
             held.stage = Stage.ENDED
             self._leases.remove(held)
             if quiet and answer is Settled.DONE and type(outgoing.settlement) is Ack:
                 continue
-            if unknown and answer is Settled.STALE:
-                # An earlier sending whose answer was lost may have done it: neither event would be known to be true.
-                self._reports.outcome_unknown(held)
+            if answer is Settled.STALE:
+                stale.append((held, outgoing.settlement))
                 continue
             self._reports.settled(held, outgoing.settlement, answer, outgoing.failure)
+        if unknown:
+            # An earlier sending whose answer was lost may have done it: neither event would be known to be true.
+            self._reports.outcomes_unknown([held for held, _ in stale])
+        else:
+            self._reports.stale(stale)
         self.answered += len(group)
         self._settled(len(group))

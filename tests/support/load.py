@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import itertools
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from tenure.queue import Ack, Lease, Push, Queue, Renewal, Settled
 
 
 class Load:
-    """Pushers and claimers of one or more queues. The pushes are bulks of ten; every job is acknowledged."""
+    """A pusher for each queue, a blocking one for all, and claimers. Bulks are of ten; every job is acknowledged."""
 
     def __init__(
         self, url: str, namespace: str, queues: tuple[str, ...] = ("q",), *, durability: int = 1, lease: float = 30
@@ -33,7 +34,7 @@ class Load:
         self.errors: collections.Counter[str] = collections.Counter()
         self.renewals: collections.Counter[Renewal] = collections.Counter()
         self._held: dict[tuple[str, int], Lease] = {}
-        self._number = 0
+        self._numbers = itertools.count()  # which threads may share
         self._pushing = True
         self._claiming = True
         self._keeping = threading.Event()
@@ -44,7 +45,7 @@ class Load:
         keeper = threading.Thread(target=self._keep, daemon=True)
         keeper.start()
         claimers = [asyncio.create_task(self._claim()) for _ in range(3)]
-        pushers = [asyncio.create_task(self._push()) for _ in range(2)]
+        pushers = [asyncio.create_task(self._push(queue)) for queue in self.queues]
         blocking = asyncio.create_task(asyncio.to_thread(self._push_blocking))
         try:
             yield
@@ -69,17 +70,16 @@ class Load:
                     return
                 await asyncio.sleep(0)
 
-    def _bulk(self) -> list[Push]:
+    def _bulk(self, queue: str) -> list[Push]:
         pushes = []
         for _ in range(10):
-            self._number += 1
-            queue = self.queues[self._number % len(self.queues)]
-            pushes.append(Push(queue=queue, id=f"j{self._number}", envelope=b"{}", durability=self._durability))
+            job_id = f"j{next(self._numbers)}"
+            pushes.append(Push(queue=queue, id=job_id, envelope=b"{}", durability=self._durability))
         return pushes
 
-    async def _push(self) -> None:
+    async def _push(self, queue: str) -> None:
         while self._pushing:
-            pushes = self._bulk()
+            pushes = self._bulk(queue)
             try:
                 answers = await self.driver.push(pushes)
             except StoreError as error:
@@ -105,8 +105,10 @@ class Load:
     def _push_blocking(self) -> None:
         pusher = self.driver.pusher()
         pause = threading.Event()
-        while self._pushing:
-            pushes = self._bulk()
+        for queue in itertools.cycle(self.queues):
+            if not self._pushing:
+                break
+            pushes = self._bulk(queue)
             try:
                 self._pushed(pusher.push(pushes))
             except StoreError as error:
