@@ -11,7 +11,8 @@ from tenure.errors import StoreError
 logger: logging.Logger = logging.getLogger("tenure.worker")
 
 FIRST_DELAY = 0.1
-LONGEST_DELAY = 5.0
+LONGEST_DELAY = 2.0
+"""A delayed job that falls due in an outage starts no later than this after its end."""
 
 
 class Outage:
@@ -32,7 +33,7 @@ class Outage:
         return self._failures > 0
 
     def failed(self, error: StoreError) -> float:
-        """Note a failure, and return the seconds to wait: 0.1 doubling to 5, jittered by half."""
+        """Note a failure, and return the seconds to wait: 0.1 doubling to 2, jittered by half."""
         if self._failures == 0:
             self._since = time.monotonic()
             logger.warning("%s failed, and is tried again until it succeeds: %s", self._doing, _line(error))
@@ -48,7 +49,7 @@ class Outage:
 
 
 def delay_after(failures: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
-    """Return the seconds to wait after so many failures in a row: 0.1 doubling to 5, jittered by half."""
+    """Return the seconds to wait after so many failures in a row: 0.1 doubling to 2, jittered by half."""
     # The exponent is capped before it is used: an outage may last for days.
     ceiling = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(failures - 1, 10))
     return uniform(ceiling / 2, ceiling)
