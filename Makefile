@@ -46,7 +46,8 @@ suite: $(VENV)/.test
 # What depends on the interpreter, on another one: the servers, the project's files and the commands' output do not.
 other: $(VENV)/.test
 	@echo "What depends on the interpreter once more, on $$($(BIN)/python -V)"
-	@$(run) python $(PYTEST) tests/unit tests/sql tests/worker tests/contract/test_contract.py $(ARGS)
+	@$(run) python $(PYTEST) tests/unit tests/worker $(ARGS)
+	@$(run) python $(PYTEST) tests/contract/test_contract.py -k "memory or sqlite or valkey"
 
 # The suite against the newest releases of all dependencies instead of the locked ones.
 test-newest: $(VENV)/.made
