@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tenure.drivers.redis import RedisQueue
+from tenure.drivers.redis.durability import Assurance
 from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError, StoreRefused
 from tenure.queue import Ack, Lease, Push, Queue, Renewal, Settled
 
@@ -16,14 +17,21 @@ class Load:
     """A pusher for each queue, a blocking one for all, and claimers. Bulks are of ten; every job is acknowledged."""
 
     def __init__(
-        self, url: str, namespace: str, queues: tuple[str, ...] = ("q",), *, durability: int = 1, lease: float = 30
+        self,
+        url: str,
+        namespace: str,
+        queues: tuple[str, ...] = ("q",),
+        *,
+        durability: int = 1,
+        replicas: int = 1,
+        lease: float = 30,
     ) -> None:
         self.queues = queues
         self._url = url
         self._namespace = namespace
         self._durability = durability
         self._lease = lease
-        self.driver = RedisQueue.from_url(url, namespace=namespace)
+        self.driver = RedisQueue.from_url(url, namespace=namespace, assurance=Assurance(replicas=replicas))
         self.accepted: set[str] = set()
         self.unknown: set[str] = set()
         """Pushed, and no answer came."""
