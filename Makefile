@@ -8,8 +8,8 @@ LOCK   := requirements
 $(shell grep -qsF '$(abspath $(VENV))' $(BIN)/activate && test -x $(BIN)/python || rm -f $(VENV)/.made)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check --no-input
 INSTALL := $(PIP) install -qq --no-user --require-hashes
-# Two processes by default; the longest fault tests ask for more time, not for more processes.
-PYTEST := -m pytest -n 2
+# Three processes, on two cores too: much of what tests do is to wait.
+PYTEST := -m pytest -n 3
 SCALE  ?= 20
 # A part of the suite (make test ARGS="-k lease") is not held against the numbers of the whole.
 COUNTS := $(if $(ARGS),,--contract-counts check)
