@@ -194,12 +194,15 @@ class Session:
         self._closed = True
         # Calls that are under way may end, so that their outcome is known; no new one begins.
         current = asyncio.current_task()
-        if tasks := {task for task in self._tasks if task is not current}:
-            _, late = await asyncio.wait(tasks, timeout=self.patience.answer)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-        await self.links.close()
+        try:
+            if tasks := {task for task in self._tasks if task is not current}:
+                _, late = await asyncio.wait(tasks, timeout=self.patience.answer)
+                for task in late:
+                    task.cancel()
+                await asyncio.gather(*late, return_exceptions=True)
+        finally:
+            # Also when this is cancelled: another loop asked for it, and this one is coming to its end meanwhile.
+            await self.links.close()
 
 
 class Holder(Protocol):
