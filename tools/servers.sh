@@ -1,11 +1,14 @@
 #!/bin/sh
-# Installs the Debian packages that the tests' servers come from when it may, and else says which are missing.
-# A further server is a further line: the program that is looked for, and the package that holds it.
+# Installs the Debian packages that the tests' servers and tools come from when it may, and else says which are missing.
+# A further one is a further line: the program that is looked for, and the package that holds it.
 set -eu
 PATH="$PATH:/usr/sbin:/sbin"
 missing=
 needs() { command -v "$1" >/dev/null || missing="$missing $2"; }
 needs redis-server redis-server
+# A slow disk is made with the one, certificates with the other.
+needs strace strace
+needs openssl openssl
 [ -n "$missing" ] || exit 0
 # shellcheck disable=SC2086
 "$(dirname "$0")/apt.sh" $missing && exit 0
