@@ -11,7 +11,42 @@ from typing import Protocol
 
 import msgspec
 
-from tenure.queue import JobState
+from tenure.queue import FailedRecord, JobState
+
+
+class Inspector(Protocol):
+    """Reads, without changing anything and without reading payloads."""
+
+    async def queues(self) -> Sequence[str]:
+        """Return the names of the queues that were ever pushed to, sorted."""
+        ...
+
+    async def states(self, queue: str, ids: Sequence[str]) -> Sequence[JobState]:
+        """Tell where each job is, in order, in one step."""
+        ...
+
+
+class FailedJobs(Protocol):
+    """Reads and operates the failed store."""
+
+    async def failed(self, queue: str, *, limit: int = 100, offset: int = 0) -> Sequence[FailedRecord]:
+        """Return failed jobs of the queue, oldest first."""
+        ...
+
+    async def failed_record(self, queue: str, job_id: str) -> FailedRecord | None:
+        """Return one failed job, or None."""
+        ...
+
+    async def retry(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
+        """Make each a new ready job, its counters at zero, and remove it from the failed store, in one step each.
+
+        Guarded by the incarnation: False for a record that is no longer there, or that another retry took.
+        """
+        ...
+
+    async def forget(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
+        """Remove each from the failed store; False for one that is no longer there."""
+        ...
 
 
 class JobSummary(msgspec.Struct, frozen=True, kw_only=True):

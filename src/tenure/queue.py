@@ -1,7 +1,7 @@
 """The contract between tenure and a store: what a driver takes, gives back and promises.
 
-A driver implements ``Queue``. Reading and operating are separate protocols (``Inspector``, ``FailedJobs``), which a
-driver may implement besides. What it cannot do is a ``False`` in its ``capabilities``.
+A driver implements ``Queue``. Reading and operating are separate protocols (``tenure.operating``), which a driver may
+implement besides. What it cannot do is a ``False`` in its ``capabilities``.
 
 Times are durations in seconds: the store's own clock makes them times. Calls are batches, so that a worker claims
 fifty jobs and settles fifty others in one round trip each. The promises P1 to P13 are those of ``docs/promises.md``;
@@ -356,41 +356,6 @@ class Queue(Protocol):
 
     async def aclose(self) -> None:
         """Close what the driver opened itself; idempotent, and safe before first use."""
-        ...
-
-
-class Inspector(Protocol):
-    """Reads, without changing anything and without reading payloads."""
-
-    async def queues(self) -> Sequence[str]:
-        """Return the names of the queues that were ever pushed to, sorted."""
-        ...
-
-    async def states(self, queue: str, ids: Sequence[str]) -> Sequence[JobState]:
-        """Tell where each job is, in order, in one step."""
-        ...
-
-
-class FailedJobs(Protocol):
-    """Reads and operates the failed store."""
-
-    async def failed(self, queue: str, *, limit: int = 100, offset: int = 0) -> Sequence[FailedRecord]:
-        """Return failed jobs of the queue, oldest first."""
-        ...
-
-    async def failed_record(self, queue: str, job_id: str) -> FailedRecord | None:
-        """Return one failed job, or None."""
-        ...
-
-    async def retry(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
-        """Make each a new ready job, its counters at zero, and remove it from the failed store, in one step each.
-
-        Guarded by the incarnation: False for a record that is no longer there, or that another retry took.
-        """
-        ...
-
-    async def forget(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
-        """Remove each from the failed store; False for one that is no longer there."""
         ...
 
 

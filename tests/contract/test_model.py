@@ -26,21 +26,8 @@ from hypothesis.stateful import (
 )
 
 from tenure.drivers.memory import MemoryQueue
-from tenure.queue import (
-    Ack,
-    Drop,
-    Fail,
-    FailedJobs,
-    FailedRecord,
-    Failure,
-    Inspector,
-    Lease,
-    Push,
-    Queue,
-    Release,
-    SetAside,
-    Settlement,
-)
+from tenure.operating import FailedJobs, Inspector
+from tenure.queue import Ack, Drop, Fail, FailedRecord, Failure, Lease, Push, Queue, Release, SetAside, Settlement
 from tenure.testing.contract import StoreUnderTest
 from tests.contract import stores
 from tests.contract.model import CRASH_LIMIT, LEASE, Model

@@ -15,7 +15,8 @@ from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.pool import MOST_IDLE
 from tenure.errors import ConfigurationError, ConnectionFailed, InvalidOption, NotSupported
-from tenure.queue import Ack, Claimed, FailedJobs, Inspector, Lease, Queue, feature
+from tenure.operating import FailedJobs, Inspector
+from tenure.queue import Ack, Claimed, Lease, Queue, feature
 from tests.redis.steps import Q, claim, claim_one, ids, job, jobs, waiting
 from tests.support.processes import eventually_async
 from tests.support.proxy import Proxy

@@ -11,7 +11,8 @@ import pytest
 
 from tenure.drivers.memory import MemoryQueue
 from tenure.errors import TenureError
-from tenure.queue import Ack, FailedJobs, Inspector, Lease, Push, Release, feature
+from tenure.operating import FailedJobs, Inspector
+from tenure.queue import Ack, Lease, Push, Release, feature
 
 
 def job(name: str, **options: float) -> Push:

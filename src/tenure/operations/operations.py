@@ -9,10 +9,19 @@ from tenure.config import DEFAULT
 from tenure.connections import Connections
 from tenure.errors import InvalidOption, NotSupported
 from tenure.naming import check_job_id, check_job_name, check_queue, shown
-from tenure.operating import Control, JobLister, JobPage, Pruning, UnreadableRecord, UnreadableStore
+from tenure.operating import (
+    Control,
+    FailedJobs,
+    Inspector,
+    JobLister,
+    JobPage,
+    Pruning,
+    UnreadableRecord,
+    UnreadableStore,
+)
 from tenure.operations.retrying import PAGE, Retried, name_of, retry_all, retry_each
 from tenure.portal import blocking
-from tenure.queue import Cancelled, Counts, FailedJobs, FailedRecord, Inspector, JobState, Queue, feature
+from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue, feature
 
 LISTED: Final = (JobState.RUNNING, JobState.READY, JobState.DELAYED)
 """The states of jobs that can be listed; the failed ones are listed by ``failed``."""

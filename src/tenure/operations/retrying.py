@@ -5,7 +5,8 @@ from typing import Final, Literal, NamedTuple
 
 from tenure.envelope import decode
 from tenure.errors import NewerEnvelope, Undecodable
-from tenure.queue import FailedJobs, FailedRecord
+from tenure.operating import FailedJobs
+from tenure.queue import FailedRecord
 
 PAGE: Final = 100
 

@@ -16,7 +16,8 @@ from tenure.cli.demo.parsing import Counts
 from tenure.cli.demo.screen import Screen
 from tenure.cli.demo.stage import LEASE, Stage
 from tenure.cli.errors import CommandFailed
-from tenure.queue import FailedJobs, FailedRecord, Queue
+from tenure.operating import FailedJobs
+from tenure.queue import FailedRecord, Queue
 
 KILL_AT: Final = 0.4
 """The share of the files after which a worker is killed."""

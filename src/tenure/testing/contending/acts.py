@@ -7,7 +7,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from tenure.queue import Ack, FailedJobs, Lease, Push, Queue, Release
+from tenure.operating import FailedJobs
+from tenure.queue import Ack, Lease, Push, Queue, Release
 from tenure.testing.contending.chaos import chaos
 from tenure.testing.contending.talk import Talk
 

@@ -6,21 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from tenure.queue import (
-    Ack,
-    Cancelled,
-    Drop,
-    Fail,
-    FailedJobs,
-    Failure,
-    Lease,
-    Push,
-    Queue,
-    Release,
-    Renewal,
-    Settled,
-    Settlement,
-)
+from tenure.operating import FailedJobs
+from tenure.queue import Ack, Cancelled, Drop, Fail, Failure, Lease, Push, Queue, Release, Renewal, Settled, Settlement
 from tenure.testing.contending.talk import Talk
 
 Q = "q"

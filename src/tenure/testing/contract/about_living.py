@@ -4,7 +4,8 @@
 import asyncio
 import threading
 
-from tenure.queue import Ack, FailedJobs, Inspector, feature
+from tenure.operating import FailedJobs, Inspector
+from tenure.queue import Ack, feature
 from tenure.testing.contract.racing import contenders
 from tenure.testing.contract.steps import (
     Q,

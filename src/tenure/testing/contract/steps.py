@@ -11,15 +11,14 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from tenure.naming import new_job_id
+from tenure.operating import FailedJobs, Inspector
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Ack,
     Counts,
     Fail,
-    FailedJobs,
     FailedRecord,
     Failure,
-    Inspector,
     Lease,
     Push,
     Queue,
