@@ -200,6 +200,8 @@ class Renewal(StrEnum):
     CANCEL_REQUESTED = "cancel_requested"
     """Held and extended, and somebody asked for the job to be cancelled."""
     LOST = "lost"
+    UNKNOWN = "unknown"
+    """Its part of the store did not answer, or refused, while others did: ask again."""
 
 
 class Cancelled(StrEnum):
@@ -264,7 +266,7 @@ class Keeper(Protocol):
     def renew(self, leases: Sequence[Lease]) -> Sequence[Renewal]:
         """Extend each lease by its own length from now, and answer for each in order. Never acquires (rule 3).
 
-        Raises ``StoreError``; then nothing is known of any of them, and trying again is harmless.
+        Raises ``StoreError`` when nothing is known of any of them; trying again is harmless.
         """
         ...
 

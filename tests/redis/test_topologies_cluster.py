@@ -248,15 +248,23 @@ async def test_a_cluster_without_one_of_its_nodes_refuses_for_its_queues_alone(n
         url = cluster_url(partial)
         queue = RedisQueue.from_url(url, namespace=namespace, patience=Patience(moves=0.3))
         await queue.push([job("a", queue=name) for name in names])
+        held = (await queue.claim(names, limit=3, lease=60, wait=0)).leases
+        await queue.push([job("b", queue=name) for name in names])
         lost = partial.owner(slot(partial, namespace, names[0]))
         await in_thread(partial.kill9, lost)
+        answers = [Renewal.UNKNOWN, Renewal.HELD, Renewal.HELD]
+        with contextlib.closing(queue.keeper()) as keeper:
+            assert await in_thread(keeper.renew, held) == answers
+            with pytest.raises(ConnectionFailed):
+                await in_thread(keeper.renew, held[:1])
+        assert await queue.renew(held) == answers
         with pytest.raises(ConnectionFailed, match="nothing was sent"):
-            await queue.push([job("b", queue=names[0])])
+            await queue.push([job("c", queue=names[0])])
         claimed = await queue.claim(names, limit=5, lease=60, wait=0)
         assert [lease.queue for lease in claimed.leases] == names[1:]
-        assert (await queue.counts(names[1])).leased == 1
+        assert (await queue.counts(names[1])).leased == 2
         fresh = RedisQueue.from_url(cluster_url(partial), namespace=namespace, patience=Patience(moves=0.3))
-        assert (await fresh.counts(names[2])).leased == 1
+        assert (await fresh.counts(names[2])).leased == 2
         lost.start()
         await in_thread(partial.wait_ok)
         (lease,) = (await queue.claim(names, limit=5, lease=60, wait=0)).leases

@@ -9,7 +9,7 @@ import pytest
 from tenure import Tenure
 from tenure.errors import StoreRefused
 from tenure.events import LeaseLost
-from tenure.queue import Lease, Queue, Settlement
+from tenure.queue import Lease, Queue, Renewal, Settlement
 from tests.support.processes import eventually_async
 from tests.worker.support import heard, until, until_counts, working
 
@@ -45,6 +45,9 @@ class OneSick:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    def ails(self, lease: Lease) -> bool:
+        return self.sick and lease.queue == "sick"
+
     def check(self, queues: Sequence[str]) -> None:
         if self.sick and "sick" in queues:
             self.refusals += 1
@@ -68,8 +71,11 @@ class OneSickKeeper:
         self._inner = inner
 
     def renew(self, leases: Sequence[Lease]) -> Any:
-        self._owner.check([lease.queue for lease in leases])
-        return self._inner.renew(leases)
+        well = [lease for lease in leases if not self._owner.ails(lease)]
+        if leases and not well:
+            self._owner.check(["sick"])
+        answers = dict(zip((lease.id for lease in well), self._inner.renew(well), strict=True))
+        return [answers.get(lease.id, Renewal.UNKNOWN) for lease in leases]
 
     def close(self) -> None:
         self._inner.close()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tenure.errors import StoreError, StoreRefused
+from tenure.errors import OutcomeUnknown, StoreError
 from tenure.queue import Keeper, Renewal
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
 from tenure.worker.outage import Outage
@@ -87,9 +87,11 @@ class KeeperThread:
         due = [held for held in self._leases.snapshot() if held.renew_until is None or now < held.renew_until]
         failed: StoreError | None = None
         for start in range(0, len(due), GROUP):
-            failed = self._renew(keeper, due[start : start + GROUP]) or failed
-            if failed is not None and not isinstance(failed, StoreRefused):
-                break  # whoever does not answer for these leases does not for the next, and may take long over it
+            try:
+                failed = self._renew(keeper, due[start : start + GROUP]) or failed
+            except StoreError as error:
+                failed = error
+                break  # whoever answers for none of these does not for the next, and may take long over it
         if failed is not None:
             if not self._outage.going_on:
                 self._tell(self._failed, type(failed).__name__, len(due))
@@ -99,24 +101,19 @@ class KeeperThread:
         return self._interval
 
     def _renew(self, keeper: Keeper, group: Sequence[Held]) -> StoreError | None:
-        """Renew leases, and return what kept the store from renewing all of them."""
+        """Renew leases, and return an error when the store answered for a part of them only."""
         sent = time.monotonic()
-        try:
-            answers = keeper.renew([held.lease for held in group])
-        except StoreRefused as error:
-            queues = {held.lease.queue for held in group}
-            if len(queues) == 1:
-                return error
-            # One of them may be refused alone: what the store says of the others' leases must be heard.
-            parts = [[held for held in group if held.lease.queue == queue] for queue in queues]
-            return next(filter(None, [self._renew(keeper, part) for part in parts]), None)
-        except StoreError as error:
-            return error
+        answers = keeper.renew([held.lease for held in group])
         self._take(group, answers, sent)
-        return None
+        unknown = {held.lease.queue for held, answer in zip(group, answers, strict=True) if answer is Renewal.UNKNOWN}
+        if not unknown:
+            return None
+        return OutcomeUnknown(f"no answer for the leases of queue {', '.join(sorted(unknown))}; others are renewed")
 
     def _take(self, group: Sequence[Held], answers: Sequence[Renewal], sent: float) -> None:
         for held, answer in zip(group, answers, strict=True):
+            if answer is Renewal.UNKNOWN:
+                continue
             if answer is not Renewal.LOST:
                 # Counted from before the call was sent: the store counts from later, so it trusts the lease longer.
                 held.deadline = sent + held.lease.length

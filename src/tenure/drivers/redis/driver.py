@@ -25,7 +25,7 @@ from tenure.drivers.redis.scripts import Scripts
 from tenure.drivers.redis.session import Session, Sessions
 from tenure.drivers.redis.settling import Settlements
 from tenure.drivers.redis.sweeping import Sweeper
-from tenure.errors import InvalidOption
+from tenure.errors import InvalidOption, StoreError
 from tenure.operating import Finding, JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
@@ -158,7 +158,10 @@ class RedisQueue:
         renewals = Renewals(leases)
         session = self._here.session
         for queue, places, members in renewals.parts:
-            renewals.answered(places, await session.run(queue, "renew", members))
+            try:
+                renewals.answered(places, await session.run(queue, "renew", members))
+            except StoreError as error:
+                renewals.failed(error)
         return renewals.result()
 
     async def settle(self, settlements: Sequence[Settlement]) -> Sequence[Settled]:

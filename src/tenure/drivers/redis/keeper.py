@@ -28,16 +28,12 @@ class RedisKeeper:
         """Extend each lease by its own length from now, and answer for each in order."""
         renewals = Renewals(leases)
         script = self._scripts["renew"]
-        failed: StoreError | None = None
         for queue, places, members in renewals.parts:
             keys = self._keyspace.queue(queue).all(script.keys)
             try:
                 renewals.answered(places, self._links.perform(PlainCall.of(script, keys, members)))
             except StoreError as error:
-                # The node of one queue may be away while those of the others are not: their leases go on.
-                failed = failed or error
-        if failed is not None:
-            raise failed
+                renewals.failed(error)
         return renewals.result()
 
     def close(self) -> None:

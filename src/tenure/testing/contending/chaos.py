@@ -113,7 +113,7 @@ async def _renew(queue: Queue, dice: random.Random, books: Books, mine: list[Lea
     sent = time.monotonic()
     for lease, answer in zip(chosen, await queue.renew(chosen), strict=True):
         books.numbers[f"renewal {answer.value}"] += 1
-        if answer is not Renewal.LOST:
+        if answer in {Renewal.HELD, Renewal.CANCEL_REQUESTED}:
             books.renewed(lease, sent)
 
 
