@@ -13,6 +13,7 @@ from tenure.errors import InvalidOption
 
 _QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _JOB_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_HOLDER = re.compile(r"[A-Za-z0-9_-]{8,32}", re.ASCII)
 _JOB_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,254}", re.ASCII)
 
 
@@ -50,6 +51,13 @@ def check_job_name(name: Any) -> str:
     return name
 
 
+def check_holder(holder: Any) -> str:
+    """Return the holder's name, or raise ``InvalidOption``."""
+    if not isinstance(holder, str) or not _HOLDER.fullmatch(holder):
+        raise InvalidOption(f"holder {shown(holder)} is not a holder: 8 to 32 of letters, digits, '_' and '-'")
+    return holder
+
+
 def shown(text: object) -> str:
     """Return the text as one short, harmless line, for messages."""
     line = ascii(text)
@@ -66,6 +74,16 @@ def new_job_id() -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def new_token() -> str:
-    """Return 128 random bits, written so that they fit into any key or member."""
-    return secrets.token_urlsafe(16)
+def new_token(holder: str | None = None) -> str:
+    """Return 128 random bits, written so that they fit into any key or member; of a holder: its name and 64 bits."""
+    return secrets.token_urlsafe(16) if holder is None else f"{held_prefix(holder)}{secrets.token_urlsafe(8)}"
+
+
+def new_holder() -> str:
+    """Return 64 random bits, as the name of a process that claims."""
+    return secrets.token_hex(8)
+
+
+def held_prefix(holder: str) -> str:
+    """Return what the tokens of this holder begin with, and those of no other: its name never has a point in it."""
+    return f"{holder}."

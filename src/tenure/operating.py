@@ -2,7 +2,7 @@
 
 A driver implements those it can; ``tenure.queue.feature`` tells which. Every change is one atomic step on the store,
 guarded by state and incarnation, and may be repeated without harm. Nothing here reads or returns a payload, but for
-what an operator exports on purpose.
+what an operator exports on purpose, and the leases of a holder, which are whole.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from tenure.queue import FailedRecord, JobState
+from tenure.queue import FailedRecord, JobState, Lease
 
 
 class Inspector(Protocol):
@@ -79,6 +79,27 @@ class JobLister(Protocol):
 
     async def jobs(self, queue: str, state: JobState, *, limit: int = 100, cursor: str | None = None) -> JobPage:
         """Return jobs of one state, those first that are first in line, at a cost that grows with ``limit`` alone."""
+        ...
+
+
+class HeldPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of what one holder holds."""
+
+    leases: Sequence[Lease]
+    """They can be settled as by their holder. Whether one is doomed or a suspect is known to its holder alone."""
+    cursor: str | None
+    """Pass it to read on; None at the end."""
+
+
+class Holdings(Protocol):
+    """Finds what a process holds, also leases whose claim was answered to nobody: for whoever outlives it."""
+
+    async def held_by(self, queue: str, holder: str, *, limit: int = 500, cursor: str | None = None) -> HeldPage:
+        """Return leases that were claimed with this ``holder``, the lapsed ones that nobody has reclaimed too.
+
+        A page may hold fewer than ``limit`` before the end. Of a holder that claims, renews and settles no more, every
+        lease is on exactly one page. Raises ``InvalidOption`` before anything is sent.
+        """
         ...
 
 

@@ -318,13 +318,16 @@ class Queue(Protocol):
         wait: float,
         crash_limit: int = DEFAULT_CRASH_LIMIT,
         suspects: bool = True,
+        holder: str | None = None,
     ) -> Claimed:
         """Lease up to ``limit`` jobs for ``lease`` seconds, from the first queue first.
 
         Before it looks, the call promotes due jobs and recovers lapsed leases of each queue, at most 100 of either
         (P6). With ``wait=0`` it returns at once; otherwise it waits up to that long, and returns as soon as there is
         something. ``crash_limit`` is for jobs that have none; ``suspects=False`` leaves suspects to others (P4), and
-        no call brings more than one.
+        no call brings more than one. ``holder`` names the claiming process: the leases' tokens begin with it
+        (``tenure.naming.new_token``), so that somebody else can find what it holds (``tenure.operating.Holdings``).
+        Raises ``InvalidOption`` before anything is sent.
         """
         ...
 

@@ -174,6 +174,20 @@ async def test_a_claim_whose_reply_is_cut_comes_back_at_once(bridge: Bridge) -> 
     await assert_empty(bridge.direct)
 
 
+async def test_the_leases_of_a_claim_whose_reply_was_cut_are_found_by_their_holder(bridge: Bridge) -> None:
+    await push(bridge.direct, *numbered(3))
+    fault = bridge.proxy.cut_next_reply(match=SCRIPT)
+    claiming = asyncio.create_task(claim(bridge.shaky, 3, holder="process1"))
+    bridge.proxy.refuse()
+    await happened(fault)
+    found = (await bridge.direct.held_by(Q, "process1")).leases
+    assert not claiming.done(), "the holder itself never got them"
+    await done(bridge.direct, *(Release(lease, crashed=True) for lease in found))
+    assert await where(bridge.direct) == {"ready": 3}
+    bridge.proxy.heal()
+    assert await claiming == [], "and gets none of them by repeating its claim"
+
+
 async def test_a_claim_repeated_after_a_long_outage_brings_only_what_it_still_holds(bridge: Bridge) -> None:
     await push(bridge.direct, *numbered(3))
     fault = bridge.proxy.cut_next_reply(match=SCRIPT)

@@ -7,6 +7,7 @@ from tenure.testing.contract import (
     StoreUnderTest,
     about_counting,
     about_failing,
+    about_holders,
     about_inspecting,
     about_listing,
     about_pausing,
@@ -206,6 +207,23 @@ LISTING = [
     ),
 ]
 
+HOLDINGS = [
+    Mutant(
+        "tells of everybody's leases",
+        "held",
+        "if not find(entries[i], mine, 1, true) then entries[i] = '' end",
+        "",
+        about_holders.test_only_what_this_holder_holds_in_this_queue_is_found,
+    ),
+    Mutant(
+        "takes the name for a pattern",
+        "held",
+        "find(entries[i], mine, 1, true)",
+        "find(entries[i], mine)",
+        about_holders.test_a_holder_is_found_by_its_very_name,
+    ),
+]
+
 UNREADABLE = [
     Mutant(
         "begins each page anew",
@@ -223,4 +241,4 @@ UNREADABLE = [
     ),
 ]
 
-MUTANTS = [*FAILED_AND_STATES, *PAUSING, *PRUNING, *LISTING, *UNREADABLE]
+MUTANTS = [*FAILED_AND_STATES, *PAUSING, *PRUNING, *LISTING, *HOLDINGS, *UNREADABLE]

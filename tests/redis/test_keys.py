@@ -98,6 +98,10 @@ async def everything(queue: RedisQueue) -> None:
     for state in (JobState.READY, JobState.DELAYED, JobState.RUNNING):
         page = await queue.jobs(Q, state, limit=2)
         await queue.jobs(Q, state, limit=2, cursor=page.cursor)
+    token = (await queue.claim([Q], limit=1, lease=60, wait=0, holder="a-holder")).leases[0].token
+    (mine,) = (await queue.held_by(Q, "a-holder")).leases
+    assert mine.token == token
+    await queue.settle([Release(mine)])
     await queue.settle(
         [Release(held[0]), Release(held[1], delay=1), Release(held[2], crashed=True), SetAside(held[3], "odd")]
     )

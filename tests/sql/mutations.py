@@ -12,6 +12,7 @@ from tenure.testing.contract import (
     about_crashes,
     about_delays,
     about_failing,
+    about_holders,
     about_leases,
     about_listing,
     about_pausing,
@@ -260,6 +261,20 @@ OPERATING = [
         "ORDER BY rank, entry",
         "ORDER BY entry",
         about_listing.test_pages_of_jobs_of_several_priorities_miss_and_repeat_none,
+    ),
+    Mutant(
+        "tells of everybody's leases",
+        "HELD_PAGE",
+        "CASE WHEN substr(token, 1, length(:prefix)) = :prefix THEN envelope END",
+        "CASE WHEN :prefix > '' THEN envelope END",
+        about_holders.test_only_what_this_holder_holds_in_this_queue_is_found,
+    ),
+    Mutant(
+        "finds the last of a page again",
+        "HELD_PAGE",
+        "(rank, entry) > (:rank, :entry)",
+        "(rank, entry) >= (:rank, :entry)",
+        about_holders.test_many_leases_of_a_holder_among_many_others_are_each_found_once,
     ),
     Mutant(
         "lists the newest first",

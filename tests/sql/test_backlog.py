@@ -84,7 +84,7 @@ async def test_counts_and_claims_cost_the_same_for_a_long_line(
     path: pathlib.Path, queue: SqliteQueue, priority: int
 ) -> None:
     """Judged by the steps of SQLite's machine, which depend on nothing but the work."""
-    claim_of = claiming.Claim(queues=[Q], limit=10, length=60, crash_limit=3, suspects=True, sent=0)
+    claim_of = claiming.Claim(queues=[Q], limit=10, length=60, crash_limit=3, suspects=True, holder=None, sent=0)
 
     def steps() -> int:
         connection = sqlite3.connect(path, isolation_level=None)

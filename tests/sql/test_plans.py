@@ -48,6 +48,7 @@ def test_a_statement_scans_no_table_and_sorts_nothing(connection: sqlite3.Connec
         ("FARTHEST", "tenure_jobs_by_line (shelf=? AND state=?)"),
         ("FAILED_PAGE", "tenure_jobs_by_line (shelf=? AND state=?)"),
         ("JOBS_PAGE", "tenure_jobs_by_line (shelf=? AND state=? AND (rank,entry)>(?,?))"),
+        ("HELD_PAGE", "tenure_jobs_by_line (shelf=? AND state=? AND (rank,entry)>(?,?))"),
         ("PRUNABLE", "tenure_jobs_by_line (shelf=? AND state=? AND rank<?)"),
         ("UNREADABLE_PAGE", "tenure_unreadable_by_queue (queue=? AND number>?)"),
         ("UNREADABLE_BYTES", "INTEGER PRIMARY KEY"),

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tenure import Tenure
+from tenure.naming import check_holder
 from tenure.queue import Aside, Claimed, Queue
 from tenure.worker import ExitReason, Worker, WorkerOptions
 from tests.worker.support import drain, for_a_while, until, until_counts, working
@@ -61,6 +62,8 @@ async def test_it_asks_for_the_free_slots_and_waits_as_long_as_it_was_told(quick
     async with working(quick, concurrency=7, sleep=0.1, lease=12, tries=5):
         await until(lambda: len(watched.asked) >= 2)
     first, second, *_ = watched.asked
+    holder = first.pop("holder")
+    assert second["holder"] == holder == check_holder(holder), "the process has one name"
     assert first == {"limit": 7, "lease": 12, "wait": 0.1, "crash_limit": 5, "suspects": True}
     assert second["limit"] == 6
 

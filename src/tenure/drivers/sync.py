@@ -79,6 +79,7 @@ class SyncQueue:
         wait: float,  # noqa: ARG002
         crash_limit: int = DEFAULT_CRASH_LIMIT,  # noqa: ARG002
         suspects: bool = True,  # noqa: ARG002
+        holder: str | None = None,  # noqa: ARG002
     ) -> Claimed:
         """Raise ``NotSupported``: nothing waits for a worker."""
         _refuse("claiming")

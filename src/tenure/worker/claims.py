@@ -34,6 +34,7 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
     lease: float
     wait: float
     crash_limit: int
+    holder: str
 
 
 class Claims:
@@ -151,6 +152,7 @@ class Claims:
             wait=asked.wait,
             crash_limit=terms.crash_limit,
             suspects=not self._leases.suspect,
+            holder=terms.holder,
         )
         try:
             claimed = await self._made(claim)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tenure.errors import InvalidOption
-from tenure.naming import check_queue
+from tenure.naming import check_holder, check_queue
 
 CANCEL_GRACE: Final = 5.0
 """Seconds that a handler has to end after it was told to, before it is abandoned."""
@@ -52,6 +52,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 50
     """Jobs that run at the same time, asynchronous and threaded ones together."""
     connection: str = "default"
+    holder: str | None = None
+    """The name under which it claims, for whoever gives its leases back when it has died; None: a random one."""
     tries: int = 3
     """Attempts of a job that has no ``max_attempts`` of its own; 0 is no limit but that of deliveries (1,000)."""
     backoff: float | None = None
@@ -79,6 +81,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption("queues names a queue twice")
         if self.queues == ():
             raise InvalidOption("queues names no queue")
+        if self.holder is not None:
+            check_holder(self.holder)
         _whole("concurrency", self.concurrency, least=1)
         _whole("tries", self.tries, least=0)
         _whole("max_jobs", self.max_jobs, least=1)

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar, cast
 
 from tenure.app import Tenure
 from tenure.errors import WrongContext
+from tenure.naming import new_holder
 from tenure.operating import Control
 from tenure.queue import DEFAULT_CRASH_LIMIT, feature
 from tenure.registry import DEFAULT_QUEUE
@@ -145,10 +146,11 @@ class Worker:
         )
         wait = options.sleep or settings.poll_timeout or DEFAULT_SLEEP
         crash_limit = options.tries or DEFAULT_CRASH_LIMIT
+        holder = options.holder or new_holder()
         queues = options.queues or tuple(sorted({*app.registry.queues(), DEFAULT_QUEUE}))
         claims = Claims(
             queue,
-            ClaimTerms(queues=queues, lease=lease, wait=wait, crash_limit=crash_limit),
+            ClaimTerms(queues=queues, lease=lease, wait=wait, crash_limit=crash_limit, holder=holder),
             line=line,
             leases=leases,
             limits=Limits(options),

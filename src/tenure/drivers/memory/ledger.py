@@ -13,7 +13,7 @@ from tenure.drivers.memory.failures import Failures
 from tenure.drivers.memory.line import Hold, Job, Key, Line
 from tenure.drivers.memory.unreadable import Unreadable, UnreadableRecords
 from tenure.naming import new_token
-from tenure.operating import JobPage
+from tenure.operating import HeldPage, JobPage
 from tenure.queue import (
     Ack,
     Cancelled,
@@ -121,14 +121,16 @@ class Ledger:
             self._enter(job, delay=0, suspect=job.suspect(crash_limit))
         return STEP
 
-    def take(self, limit: int, *, length: float, crash_limit: int, suspects: bool, sent: float) -> list[Lease]:
+    def take(
+        self, limit: int, *, length: float, crash_limit: int, suspects: bool, sent: float, holder: str | None
+    ) -> list[Lease]:
         """Lease up to ``limit`` ready jobs, in order, at most one suspect among them."""
         leases: list[Lease] = []
         while len(leases) < limit:
             job = self._first_ready(crash_limit, suspects=suspects)
             if job is None:
                 break
-            lease = self._lease(job, length, crash_limit, sent)
+            lease = self._lease(job, length, crash_limit, sent, holder)
             suspects = suspects and not lease.suspect
             leases.append(lease)
         return leases
@@ -150,31 +152,18 @@ class Ledger:
             self._suspects.add(job, key)
         return None
 
-    def _lease(self, job: Job, length: float, crash_limit: int, sent: float) -> Lease:
+    def _lease(self, job: Job, length: float, crash_limit: int, sent: float, holder: str | None) -> Lease:
         self._leave_lines(job)
         now = self._clock.monotonic()
         # A fence is never below the wall clock, so that it also rises from one life of the process to the next.
         self._fence = max(self._fence + 1, int(self._clock.time() * 1e6))
         doomed = job.doom(crash_limit, now)
         job.deliveries += 1
-        job.hold = Hold(token=new_token(), fence=self._fence, length=length, deadline=now + length)
+        job.hold = Hold(token=new_token(holder), fence=self._fence, length=length, deadline=now + length)
         self._running[job.id] = job
         self._leased.add(job, (job.hold.deadline, job.entry))
-        return Lease(
-            queue=self._name,
-            id=job.id,
-            incarnation=job.incarnation,
-            token=job.hold.token,
-            fence=job.hold.fence,
-            deliveries=job.deliveries,
-            free=job.free,
-            crashes=job.crashes,
-            length=length,
-            deadline=sent + length,
-            envelope=job.envelope,
-            doomed=doomed,
-            suspect=doomed is None and job.suspect(crash_limit),
-        )
+        suspect = doomed is None and job.suspect(crash_limit)
+        return listing.lease(self._name, job, job.hold, sent + length, doomed=doomed, suspect=suspect)
 
     def _leave_lines(self, job: Job) -> None:
         """Take a waiting job out of whatever line it stands in."""
@@ -347,6 +336,10 @@ class Ledger:
         }
         now = self._clock.monotonic()
         return listing.page(self._name, state, lines, self._ready_since, now=now, limit=limit, cursor=cursor)
+
+    def held_by(self, holder: str, limit: int, cursor: str | None) -> HeldPage:
+        """Return leases of one holder, those first that lapse first."""
+        return listing.held(self._name, self._leased, holder, limit=limit, cursor=cursor)
 
 
 def _key(head: tuple[Key, Job]) -> Key:

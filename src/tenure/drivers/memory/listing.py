@@ -1,11 +1,12 @@
-"""A page of a queue's waiting or running jobs, without their payloads."""
+"""A page of a queue's waiting or running jobs, without their payloads; a page of what one holder holds, with them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tenure.drivers.memory.line import Job, Key, Line
-from tenure.operating import JobPage, JobSummary
-from tenure.queue import JobState
+from tenure.drivers.memory.line import Hold, Job, Key, Line
+from tenure.naming import check_holder, held_prefix
+from tenure.operating import HeldPage, JobPage, JobSummary
+from tenure.queue import Doom, JobState, Lease
 from tenure.summaries import Cursors, job_name, page_length
 
 CURSORS: Final = Cursors("dq")
@@ -46,6 +47,46 @@ def page(
             for key, job in shown
         ],
         cursor=CURSORS.written(state, *shown[-1][0]) if len(found) > limit else None,
+    )
+
+
+def held(queue: str, leased: Line, holder: str, *, limit: int, cursor: str | None) -> HeldPage:
+    """Return the leases of one holder among as many as a page may hold, behind the cursor."""
+    prefix = held_prefix(check_holder(holder))
+    limit = page_length(JobState.RUNNING, limit)
+    place: Key | None = None
+    if cursor is not None:
+        rank, entry = CURSORS.read(cursor, JobState.RUNNING)
+        place = rank, entry
+    looked_at = leased.behind(place, limit)
+    return HeldPage(
+        leases=[
+            lease(queue, job, job.hold, job.hold.deadline)
+            for _, job in looked_at
+            if job.hold is not None and job.hold.token.startswith(prefix)
+        ],
+        cursor=CURSORS.written(JobState.RUNNING, *looked_at[-1][0]) if len(looked_at) == limit else None,
+    )
+
+
+def lease(
+    queue: str, job: Job, hold: Hold, deadline: float, *, doomed: Doom | None = None, suspect: bool = False
+) -> Lease:
+    """Return what the holder of a job has of it."""
+    return Lease(
+        queue=queue,
+        id=job.id,
+        incarnation=job.incarnation,
+        token=hold.token,
+        fence=hold.fence,
+        deliveries=job.deliveries,
+        free=job.free,
+        crashes=job.crashes,
+        length=hold.length,
+        deadline=deadline,
+        envelope=job.envelope,
+        doomed=doomed,
+        suspect=suspect,
     )
 
 

@@ -10,8 +10,8 @@ from tenure.drivers.memory.blocking import MemoryKeeper, MemoryPusher
 from tenure.drivers.memory.failures import STEP
 from tenure.drivers.memory.store import Store
 from tenure.errors import InvalidOption
-from tenure.naming import new_token
-from tenure.operating import JobPage, UnreadableRecord
+from tenure.naming import check_holder, new_token
+from tenure.operating import HeldPage, JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -76,6 +76,7 @@ class MemoryQueue:
         wait: float,
         crash_limit: int = DEFAULT_CRASH_LIMIT,
         suspects: bool = True,
+        holder: str | None = None,
     ) -> Claimed:
         """Lease up to ``limit`` jobs for ``lease`` seconds: see ``Queue.claim``.
 
@@ -83,13 +84,15 @@ class MemoryQueue:
         """
         if limit < 1 or not lease > 0 or not wait >= 0:
             raise InvalidOption(f"a claim of {limit} jobs for {lease} s, waiting {wait} s, cannot be; nothing was sent")
+        if holder is not None:
+            check_holder(holder)
         loop = asyncio.get_running_loop()
         end = loop.time() + wait
         store = self._store()
         with store.waiters.waiting(queues) as waiter:
             while True:
                 waiter.reset()
-                claimed = store.claim(queues, limit, lease, crash_limit, suspects=suspects)
+                claimed = store.claim(queues, limit, lease, crash_limit, suspects=suspects, holder=holder)
                 left = end - loop.time()
                 if claimed.leases or left <= 0:
                     return claimed
@@ -182,6 +185,12 @@ class MemoryQueue:
         store = self._store()
         with store.lock:
             return store.known(queue).jobs(state, limit, cursor)
+
+    async def held_by(self, queue: str, holder: str, *, limit: int = 500, cursor: str | None = None) -> HeldPage:
+        """Return leases that were claimed with this ``holder``; a thousand are looked at, at most."""
+        store = self._store()
+        with store.lock:
+            return store.known(queue).held_by(holder, limit, cursor)
 
     async def unreadable(self, queue: str, *, limit: int = 100, after: str = "") -> Sequence[UnreadableRecord]:
         """Return records that were set aside, oldest first, those behind the key ``after``; without their bytes."""

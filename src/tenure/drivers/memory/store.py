@@ -40,7 +40,16 @@ class Store:
         self.waiters.wake({job.queue for job in jobs})
         return pushed
 
-    def claim(self, queues: Sequence[str], limit: int, length: float, crash_limit: int, *, suspects: bool) -> Claimed:
+    def claim(
+        self,
+        queues: Sequence[str],
+        limit: int,
+        length: float,
+        crash_limit: int,
+        *,
+        suspects: bool,
+        holder: str | None,
+    ) -> Claimed:
         """Lease what there is now: see ``Queue.claim``.
 
         A paused queue hands out nothing; its lapsed leases are recovered and its due jobs promoted all the same.
@@ -58,6 +67,7 @@ class Store:
                     crash_limit=crash_limit,
                     suspects=suspects and not any(lease.suspect for lease in leases),
                     sent=sent,
+                    holder=holder,
                 )
             dues = [due for _, ledger in ledgers if (due := ledger.next_due()) is not None]
             left_over = [queue for queue, ledger in open_ones if ledger.has_ready]

@@ -30,6 +30,7 @@ class Terms(NamedTuple):
     """The lease in ms."""
     crash_limit: int
     suspects: bool
+    holder: str | None
 
 
 class Found(NamedTuple):
@@ -124,7 +125,7 @@ class Claims:
         return Found(leases, unreadable, next_due, at_once)
 
     async def _call(self, queue: str, limit: int, terms: Terms, *, suspects: bool, hurried: bool) -> Found:
-        token = naming.new_token()
+        token = naming.new_token(terms.holder)
         before = time.monotonic()
         _, due, more, leftover, marks, aside, *pairs = await self._session.write(
             queue,

@@ -26,7 +26,8 @@ from tenure.drivers.redis.session import Session, Sessions
 from tenure.drivers.redis.settling import Settlements
 from tenure.drivers.redis.sweeping import Sweeper
 from tenure.errors import InvalidOption, StoreError
-from tenure.operating import Finding, JobPage, UnreadableRecord
+from tenure.naming import check_holder
+from tenure.operating import Finding, HeldPage, JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -142,15 +143,18 @@ class RedisQueue:
         wait: float,
         crash_limit: int = DEFAULT_CRASH_LIMIT,
         suspects: bool = True,
+        holder: str | None = None,
     ) -> Claimed:
         """Lease up to ``limit`` jobs for ``lease`` seconds, from the first queue first."""
         if math.isnan(wait):
             raise InvalidOption("wait must be a number of seconds; nothing was sent")
         if crash_limit < 1:
             raise InvalidOption("crash_limit must be 1 or more; nothing was sent")
+        if holder is not None:
+            check_holder(holder)
         if limit < 1 or not queues:
             return Claimed()
-        terms = Terms(record.lease_milliseconds(lease), crash_limit, suspects)
+        terms = Terms(record.lease_milliseconds(lease), crash_limit, suspects, holder)
         return await self._here.claims.claim(queues, limit, terms, wait)
 
     async def renew(self, leases: Sequence[Lease]) -> Sequence[Renewal]:
@@ -216,6 +220,10 @@ class RedisQueue:
     async def jobs(self, queue: str, state: JobState, *, limit: int = 100, cursor: str | None = None) -> JobPage:
         """Return jobs of one state, those first that are first in line; a thousand at most."""
         return await self._here.listing.page(queue, state, limit, cursor)
+
+    async def held_by(self, queue: str, holder: str, *, limit: int = 500, cursor: str | None = None) -> HeldPage:
+        """Return leases that were claimed with this ``holder``; a thousand on a page at most."""
+        return await self._here.listing.held(queue, holder, limit, cursor)
 
     async def unreadable(self, queue: str, *, limit: int = 100, after: str = "") -> Sequence[UnreadableRecord]:
         """Return records that were set aside, oldest first, those behind the key ``after``; without their bytes."""

@@ -1,16 +1,18 @@
-"""Listing waiting and running jobs, a page at a time, without their payloads."""
+"""Listing waiting and running jobs, a page at a time: without their payloads, or what one holder holds, with them."""
 
 import base64
 import binascii
 import re
+import time
 from itertools import islice
 from typing import NamedTuple
 
+from tenure.drivers.redis.record import held_lease
 from tenure.drivers.redis.session import Session
 from tenure.errors import InvalidOption
-from tenure.naming import shown
-from tenure.operating import JobPage, JobSummary
-from tenure.queue import JobState
+from tenure.naming import check_holder, held_prefix, shown
+from tenure.operating import HeldPage, JobPage, JobSummary
+from tenure.queue import JobState, Lease
 from tenure.summaries import job_name, page_length
 
 _SCRIPTS = {JobState.READY: "ready", JobState.DELAYED: "delayed", JobState.RUNNING: "running"}
@@ -39,6 +41,25 @@ class Listing:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    async def held(self, queue: str, holder: str, limit: int, cursor: str | None) -> HeldPage:
+        """Return leases of one holder; see ``tenure.operating.Holdings``."""
+        prefix = held_prefix(check_holder(holder))
+        length = page_length(JobState.RUNNING, limit)
+        place = _Place() if cursor is None else _read(cursor, JobState.RUNNING)
+        while True:
+            sent = time.monotonic()
+            now, *rest = await self._session.run(queue, "held", (length, *place, prefix))
+            place, found = _Place(*rest[:3]), iter(rest[3:])
+            leases: list[Lease] = []
+            while job := tuple(islice(found, 3)):
+                member, score, record = job
+                lease = held_lease(queue, member, record, sent + (float(score) - int(now)) / 1000)
+                leases += [lease] if lease is not None else []
+            if not place.line:
+                return HeldPage(leases=leases, cursor=None)
+            if leases:
+                return HeldPage(leases=leases, cursor=_written(JobState.RUNNING, place))
 
     async def page(self, queue: str, state: JobState, limit: int, cursor: str | None) -> JobPage:
         """Return jobs of one state; see ``tenure.operating.JobLister``.

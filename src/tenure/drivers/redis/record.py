@@ -75,6 +75,14 @@ def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -
     )
 
 
+def held_lease(queue: str, named: bytes, record: bytes, deadline: float) -> Lease | None:
+    """Return the lease that a listing tells of, or None for a member or a record that cannot be one."""
+    try:
+        return lease(queue, named, record, "", deadline)
+    except ValueError:
+        return None
+
+
 def failure_line(failure: Failure) -> bytes:
     """Return a failure as one line."""
     return _failure_encoder.encode(failure)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tenure import envelope
-from tenure.operating import Control, JobLister, JobSummary, Pruning, UnreadableStore
+from tenure.operating import Control, Holdings, JobLister, JobSummary, Pruning, UnreadableStore
 from tenure.queue import JobState, Queue, feature
 from tenure.testing.contract.steps import Q
 
@@ -37,6 +37,13 @@ def control(queue: Queue) -> Control:
     if not feature(queue, Control):
         pytest.skip(f"the driver {queue.capabilities.driver!r} cannot pause queues or restart workers (Control)")
     return cast("Control", queue)
+
+
+def holdings(queue: Queue) -> Holdings:
+    """Return the driver as what finds the leases of a process, or skip."""
+    if not feature(queue, Holdings):
+        pytest.skip(f"the driver {queue.capabilities.driver!r} does not tell who holds what (Holdings)")
+    return cast("Holdings", queue)
 
 
 async def listed(queue: Queue, state: JobState, *, name: str = Q, limit: int = 100) -> list[JobSummary]:

@@ -72,9 +72,12 @@ async def claim(
     wait: float = 0.0,
     crash_limit: int = DEFAULT_CRASH_LIMIT,
     suspects: bool = True,
+    holder: str | None = None,
 ) -> list[Lease]:
     """Return what one claim brings; it can read everything."""
-    claimed = await queue.claim(queues, limit=limit, lease=lease, wait=wait, crash_limit=crash_limit, suspects=suspects)
+    claimed = await queue.claim(
+        queues, limit=limit, lease=lease, wait=wait, crash_limit=crash_limit, suspects=suspects, holder=holder
+    )
     assert list(claimed.unreadable) == []
     assert len({(lease.queue, lease.id) for lease in claimed.leases}) == len(claimed.leases) <= limit
     return list(claimed.leases)

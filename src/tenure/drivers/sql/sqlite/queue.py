@@ -29,8 +29,8 @@ from tenure.drivers.sql.sqlite.transitions import (
 from tenure.drivers.sql.sqlite.transitions.claiming import Claim
 from tenure.drivers.sql.sqlite.transitions.sweeping import STEP
 from tenure.errors import InvalidOption, StoreError
-from tenure.naming import check_namespace
-from tenure.operating import Finding, JobPage, UnreadableRecord
+from tenure.naming import check_holder, check_namespace, held_prefix
+from tenure.operating import Finding, HeldPage, JobPage, UnreadableRecord
 from tenure.queue import (
     DEFAULT_CRASH_LIMIT,
     Cancelled,
@@ -143,10 +143,13 @@ class SqliteQueue:
         wait: float,
         crash_limit: int = DEFAULT_CRASH_LIMIT,
         suspects: bool = True,
+        holder: str | None = None,
     ) -> Claimed:
         """Lease up to ``limit`` jobs for ``lease`` seconds: see ``Queue.claim``."""
         if limit < 1 or not lease > 0 or not wait >= 0:
             raise InvalidOption(f"a claim of {limit} jobs for {lease} s, waiting {wait} s, cannot be; nothing was sent")
+        if holder is not None:
+            check_holder(holder)
         loop = asyncio.get_running_loop()
         end = loop.time() + wait
         local = self._here()
@@ -159,6 +162,7 @@ class SqliteQueue:
                     length=lease,
                     crash_limit=crash_limit,
                     suspects=suspects,
+                    holder=holder,
                     sent=self._clock.monotonic(),
                 )
                 claimed = await _claim(local.engine, claim)
@@ -236,6 +240,16 @@ class SqliteQueue:
         """Return jobs of one state, those first that are first in line; a thousand at most."""
         limit = page_length(state, limit)
         return await self._read(partial(listing.jobs, name=queue, state=state, limit=limit, cursor=cursor))
+
+    async def held_by(self, queue: str, holder: str, *, limit: int = 500, cursor: str | None = None) -> HeldPage:
+        """Return leases that were claimed with this ``holder``; a thousand are looked at, at most.
+
+        The file keeps the last fence of a queue and not each lease's: that one is told.
+        """
+        prefix = held_prefix(check_holder(holder))
+        limit = page_length(JobState.RUNNING, limit)
+        sent = self._clock.monotonic()
+        return await self._read(partial(listing.held, name=queue, prefix=prefix, limit=limit, cursor=cursor, sent=sent))
 
     async def unreadable(self, queue: str, *, limit: int = 100, after: str = "") -> Sequence[UnreadableRecord]:
         """Return records that were set aside, oldest first, those behind the key ``after``; without their bytes."""

@@ -252,6 +252,14 @@ WHERE shelf = :shelf AND state = :state AND (rank, entry) > (:rank, :entry) ORDE
 """
 """The first jobs of a line behind a place."""
 
+HELD_PAGE: Final = _text("""
+SELECT rank, entry, id, incarnation, token, deliveries, free, crashes, length,
+       CASE WHEN substr(token, 1, length(:prefix)) = :prefix THEN envelope END
+FROM tenure_jobs
+WHERE shelf = :number AND state = LEASED AND (rank, entry) > (:rank, :entry) ORDER BY rank, entry LIMIT :limit
+""")
+"""The first leases behind a place; of others than this holder's, without the envelope."""
+
 UNREADABLE_PAGE: Final = """
 SELECT number, id, reason, set_aside, length(envelope) FROM tenure_unreadable
 WHERE queue = ? AND number > ? ORDER BY number LIMIT ?

@@ -21,6 +21,7 @@ class Claim:
     length: float
     crash_limit: int
     suspects: bool
+    holder: str | None
     sent: float
     """This process's monotonic time from before the call (P8)."""
 
@@ -255,7 +256,7 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
         return []
     length = micros(claim.length)
     deadline = transaction.now + length
-    token = new_token()
+    token = new_token(claim.holder)
     # A fence is never below the clock, so that it also rises when the file was replaced by an older copy.
     queue.fence = max(queue.fence + 1, transaction.now)
     transaction.change(statements.SET_FENCE, (queue.fence, queue.number))

@@ -1,12 +1,12 @@
-"""Listing waiting and running jobs, a page at a time."""
+"""Listing waiting and running jobs, and what one holder holds, a page at a time."""
 
 from typing import Any, Final, NamedTuple
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, LEASED, READY, SUSPECT
 from tenure.drivers.sql.sqlite.transaction import SECOND, Transaction
-from tenure.operating import JobPage, JobSummary
-from tenure.queue import JobState
+from tenure.operating import HeldPage, JobPage, JobSummary
+from tenure.queue import JobState, Lease
 from tenure.summaries import Cursors, job_name
 
 CURSORS: Final = Cursors("qq")
@@ -49,6 +49,55 @@ def jobs(transaction: Transaction, name: str, state: JobState, limit: int, curso
     return JobPage(
         jobs=[_summary(name, state, row, transaction.now) for row in shown],
         cursor=CURSORS.written(state, shown[-1].rank, shown[-1].entry) if len(found) > limit else None,
+    )
+
+
+class HeldRow(NamedTuple):
+    """One lease, of whichever holder."""
+
+    rank: int
+    entry: int
+    id: str
+    incarnation: int
+    token: str
+    deliveries: int
+    free: int
+    crashes: int
+    length: int
+    envelope: bytes | None
+    """None: another holder's."""
+
+    def __repr__(self) -> str:
+        return f"HeldRow({self.id!r}, rank={self.rank}, entry={self.entry})"  # never its envelope (P12)
+
+
+def held(transaction: Transaction, name: str, prefix: str, *, limit: int, cursor: str | None, sent: float) -> HeldPage:
+    """Return the leases whose tokens begin so, among the first ``limit`` behind the cursor."""
+    rank, entry = _BEFORE_ALL if cursor is None else CURSORS.read(cursor, JobState.RUNNING)
+    queue = transaction.find(name)
+    if queue is None:
+        return HeldPage(leases=[], cursor=None)
+    values = {"rank": rank, "entry": entry, "limit": limit, "number": queue.number, "prefix": prefix}
+    rows = [HeldRow(*row) for row in transaction.all(statements.HELD_PAGE, values)]
+    return HeldPage(
+        leases=[
+            Lease(
+                queue=name,
+                id=row.id,
+                incarnation=row.incarnation,
+                token=row.token,
+                fence=queue.fence,
+                deliveries=row.deliveries,
+                free=row.free,
+                crashes=row.crashes,
+                length=row.length / SECOND,
+                deadline=sent + (row.rank - transaction.now) / SECOND,
+                envelope=row.envelope,
+            )
+            for row in rows
+            if row.envelope is not None
+        ],
+        cursor=CURSORS.written(JobState.RUNNING, rows[-1].rank, rows[-1].entry) if len(rows) == limit else None,
     )
 
 
