@@ -9,8 +9,10 @@ from tenure.testing.contract import StoreUnderTest
 from tests.contract import stores
 from tests.support.servers import Server, redis62_binary
 
-DRIVERS = ["memory", "sqlite", "redis", "valkey", *(["redis62"] if redis62_binary() else [])]
-SERVERS = {"redis": "redis7", "valkey": "valkey", "redis62": "redis62"}
+LISTS = {"redis": "redis7", "valkey": "valkey", "redis62": "redis62"}
+STREAMS = {f"{driver}-streams": server for driver, server in LISTS.items()}
+SERVERS = {driver: server for driver, server in {**LISTS, **STREAMS}.items() if server != "redis62" or redis62_binary()}
+DRIVERS = ["memory", "sqlite", *SERVERS]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -30,5 +32,6 @@ async def store(
             yield store
     else:
         server: Server = request.getfixturevalue(SERVERS[driver])
-        async with stores.redis_store(server, namespace) as store:
+        opened = stores.streams_store if driver in STREAMS else stores.redis_store
+        async with opened(server, namespace) as store:
             yield store

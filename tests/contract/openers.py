@@ -21,3 +21,10 @@ def redis(url: str, namespace: str, scripts: "Scripts | None" = None) -> Queue:
     from tenure.drivers.redis import RedisQueue  # noqa: PLC0415
 
     return RedisQueue.from_url(url, namespace=namespace, scripts=scripts)
+
+
+def streams(url: str, namespace: str, scripts: "Scripts | None" = None) -> Queue:
+    from tenure.drivers.redis import RedisQueue  # noqa: PLC0415
+    from tenure.drivers.redis.layout import STREAMS  # noqa: PLC0415
+
+    return RedisQueue.from_url(url, namespace=namespace, layout=STREAMS, scripts=scripts)

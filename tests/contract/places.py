@@ -62,16 +62,20 @@ def cluster_place() -> Iterator[Place]:
 
 @pytest.fixture
 async def store(driver: str, namespace: str, request: pytest.FixtureRequest) -> AsyncIterator[StoreUnderTest]:
-    place: Place = request.getfixturevalue(f"{driver.partition('-')[2]}_place")
+    topology, _, line = driver.partition("-")[2].partition("-")
+    place: Place = request.getfixturevalue(f"{topology}_place")
 
     async def put_raw(queue: str, job_id: str, record: bytes) -> None:
         start = f"{{{namespace}:{queue}}}"
         with contextlib.closing(owner(place, f"{start}:jobs")) as control:
             control.hset(f"{start}:jobs", job_id, record)
-            control.rpush(f"{start}:ready", f"{job_id}|1")
+            if line:
+                control.xadd(f"{start}:ready", {"j": f"{job_id}|1"})
+            else:
+                control.rpush(f"{start}:ready", f"{job_id}|1")
 
-    opener = Opener(factory="tests.contract.openers:redis", args=(place.url, namespace))
-    async with opened(openers.redis, opener) as store:
+    opener = Opener(factory=f"tests.contract.openers:{line or 'redis'}", args=(place.url, namespace))
+    async with opened(openers.streams if line else openers.redis, opener) as store:
         yield replace(store, put_raw=put_raw)
     for url in place.servers:
         with contextlib.closing(client(url)) as control:

@@ -50,6 +50,25 @@ async def redis_store(server: Server, namespace: str, scripts: Scripts | None = 
 
 
 @asynccontextmanager
+async def streams_store(
+    server: Server, namespace: str, scripts: Scripts | None = None
+) -> AsyncIterator[StoreUnderTest]:
+    """Open a namespace of a server with streams in place of lists."""
+    async with redis_client(server) as client:
+
+        async def put_raw(queue: str, job_id: str, record: bytes) -> None:
+            start = f"{{{namespace}:{queue}}}"
+            await client.hset(f"{start}:jobs", job_id, record)
+            await client.xadd(f"{start}:ready", {"j": f"{job_id}|1"})
+
+        make = functools.partial(openers.streams, scripts=scripts)
+        opener = Opener(factory="tests.contract.openers:streams", args=(server.url, namespace))
+        async with opened(make, opener) as store:
+            yield replace(store, put_raw=put_raw)
+        await forget_namespace(client, namespace)
+
+
+@asynccontextmanager
 async def redis_client(server: Server) -> AsyncIterator["redis.asyncio.Redis"]:
     """Open a client of a test's own, beside the driver."""
     client = redis.asyncio.Redis(unix_socket_path=server.socket)

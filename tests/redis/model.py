@@ -113,10 +113,7 @@ class Model:
         for job, delay in fresh:
             if delay:
                 self.delayed[job.delayed_entry] = self.now + delay
-            elif job.priority:
-                insort(self.prio, (-job.priority, f"{job.inc:016d}|{job.entry}"))
-            else:
-                self.ready.append(job.entry)
+        self.enter([(job.entry, job.priority) for job, delay in fresh if not delay])
         soonest = min((self.now + delay for _, delay in fresh if delay), default=float("inf"))
         if (idle and any(not delay for _, delay in fresh)) or soonest < first:
             self.awake = True

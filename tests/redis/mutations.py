@@ -71,9 +71,9 @@ PUSH = [
     ),
     Mutant(
         "turns priorities round",
-        "push",
-        "decimal(-tonumber(priority))",
-        "decimal(tonumber(priority))",
+        "list/line",
+        "decimal(-tonumber(ranked[i][2]))",
+        "decimal(tonumber(ranked[i][2]))",
         about_priorities.test_a_higher_priority_comes_first,
     ),
 ]
@@ -184,7 +184,7 @@ CLAIM = [
     Mutant(
         "loses broken records",
         "claim",
-        "call('XADD', unreadable, '*', 'id', id, 'reason', 'header', 'record', record)",
+        "call('XADD', unreadable, '*', 'id', id, 'reason', reason, 'record', record)",
         "",
         partial(about_unreadable.test_a_broken_record_is_set_aside_by_the_claim_that_meets_it, record=b"junk"),
     ),

@@ -172,7 +172,7 @@ LISTING = [
     ),
     Mutant(
         "lists low priorities with the high ones",
-        "ready",
+        "list/page",
         "'-inf', '(0')",
         "'-inf', '+inf')",
         about_listing.test_pages_of_jobs_of_several_priorities_miss_and_repeat_none,

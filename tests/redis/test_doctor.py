@@ -344,10 +344,10 @@ def test_every_command_of_the_scripts_can_be_tried() -> None:
 
 
 def test_every_key_of_the_scripts_is_looked_at() -> None:
-    scripts = Scripts()
-    names = {key for name in packaged() if "/" not in name for key in scripts[name].keys}
+    scripts = Scripts(line=layout.line)
+    names = {key for name in scripts.names for key in scripts[name].keys}
     # Those that belong to one call, and the one that never exists.
-    assert names - {"client", "fresh", "leftover", "none"} == set(contents.READERS)
+    assert names - {"client", "fresh", "leftover", "none"} == {*contents.READERS, *layout.readers}
 
 
 # -------------------------------------------------------------------------------------------------------- durability

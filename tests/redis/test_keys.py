@@ -16,7 +16,7 @@ from tests.redis.steps import Q, claim, job, jobs
 from tests.support.processes import eventually_async
 from tests.support.servers import Server
 
-NAMES = sorted(name for name in packaged() if not name.startswith("include/"))
+NAMES = Scripts().names
 _ALL_KEYS = {"DEL", "UNLINK", "EXISTS", "MGET"}
 WHY = Failure(reason="exception", message="no")
 

@@ -316,7 +316,7 @@ MUTANTS = [
     ("settle", "if scores[i] and not seen[member] then", "if scores[i] then"),
     ("settle", "if requests then call('HDEL', cancel, unpack(ids)) end", ""),
     ("cancel", "call('ZREM', delayed, delayed_member(id, inc, priority))", ""),
-    ("clear", "call('UNLINK', ready, ready_prio, delayed, suspects)", "call('UNLINK', ready, delayed, suspects)"),
+    ("clear", "call('UNLINK', ready, beside, delayed, suspects)", "call('UNLINK', ready, delayed, suspects)"),
     ("sweep", "if asked[i] and header(call('HGET', leftover, ids[i])) == asked[i] then", "if false then"),
     ("sweep", "if asked[i] and header(call('HGET', leftover, ids[i])) == asked[i] then", "if asked[i] then"),
     ("claim", "if shut then want = 0 end", ""),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tenure import naming
 from tenure.drivers.redis import record
+from tenure.drivers.redis.retiring import Retirement
 from tenure.drivers.redis.session import Session
 from tenure.drivers.redis.settling import Settlements
 from tenure.drivers.redis.sweeping import Sweeper
@@ -46,10 +47,15 @@ class Found(NamedTuple):
 class Claims:
     """The claims of one event loop."""
 
-    def __init__(self, session: Session, settlements: Settlements, sweeper: Sweeper) -> None:
+    def __init__(
+        self, session: Session, settlements: Settlements, sweeper: Sweeper, retirement: Retirement | None
+    ) -> None:
         self._session = session
         self._settlements = settlements
         self._sweeper = sweeper
+        self._retirement = retirement
+        self._consumer = naming.new_token()
+        """This process's name where the server keeps one, and one for each of its event loops."""
         self._waiter = Waiter(session)
 
     async def claim(self, queues: Sequence[str], limit: int, terms: Terms, wait: float) -> Claimed:
@@ -130,13 +136,15 @@ class Claims:
         _, due, more, leftover, marks, aside, *pairs = await self._session.write(
             queue,
             "claim",
-            (limit, terms.length, token, b"1" if suspects else b"0", terms.crash_limit),
+            (limit, terms.length, token, b"1" if suspects else b"0", terms.crash_limit, self._consumer),
             hurried=hurried,
         )
         # Counted from before the call was sent: this process stops trusting a lease before the store does (P8).
         deadline = before + terms.length / 1000
         if leftover:
             self._sweeper.sweep(queue, leftover)
+        if self._retirement is not None:
+            self._retirement.look(queue)
         leases = [
             record.lease(queue, member, stored, mark, deadline)
             for member, stored, mark in zip(pairs[::2], pairs[1::2], marks.decode(), strict=True)

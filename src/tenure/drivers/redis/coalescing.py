@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tenure.drivers.redis.pushing import MOST_BYTES, MOST_JOBS, Bulk, Part
 from tenure.drivers.redis.session import Session
 from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
-from tenure.queue import Push, Pushed
+from tenure.queue import Capabilities, Push, Pushed
 
 UNDER_WAY = 2
 """How many calls to one queue may be under way: while the server works on one, the next is made."""
@@ -30,14 +30,15 @@ class Answer(NamedTuple):
 class Pushes:
     """The pushes of one event loop."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, capabilities: Capabilities) -> None:
         self._session = session
+        self._capabilities = capabilities
         self._lines: dict[tuple[str, int], _Line] = {}
         self._registered: set[str] = set()
 
     async def push(self, jobs: Sequence[Push]) -> list[Pushed]:
         """Store the jobs; see ``tenure.queue.Queue.push``."""
-        bulk = Bulk(jobs)
+        bulk = Bulk(jobs, self._capabilities)
         for part in bulk.parts:
             try:
                 answer = await self._line(part.queue, part.durability).send(part)

@@ -11,16 +11,18 @@ from tenure.drivers.redis.cluster import Cluster
 from tenure.drivers.redis.coalescing import Pushes
 from tenure.drivers.redis.controlling import Controls
 from tenure.drivers.redis.doctor import diagnose
-from tenure.drivers.redis.durability import CLASSES, Assurance
+from tenure.drivers.redis.durability import Assurance
 from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.failing import FailedStore
 from tenure.drivers.redis.keeper import RedisKeeper
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Patience
+from tenure.drivers.redis.layout import LISTS, Layout
 from tenure.drivers.redis.listing import Listing
 from tenure.drivers.redis.pusher import RedisPusher
 from tenure.drivers.redis.reading import Desk
 from tenure.drivers.redis.renewing import Renewals
+from tenure.drivers.redis.retiring import Retirement
 from tenure.drivers.redis.scripts import Scripts
 from tenure.drivers.redis.session import Session, Sessions
 from tenure.drivers.redis.settling import Settlements
@@ -49,17 +51,17 @@ from tenure.queue import (
 if TYPE_CHECKING:
     import redis.asyncio
 
-_CAPABILITIES = Capabilities(driver="redis", shared=True, durability=CLASSES)
-
 
 class _Parts:
     """The parts of one event loop."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, layout: Layout) -> None:
         self.session = session
-        self.pushes = Pushes(session)
+        self.pushes = Pushes(session, layout.capabilities)
         self.settlements = Settlements(session)
-        self.claims = Claims(session, self.settlements, Sweeper(session))
+        self.claims = Claims(
+            session, self.settlements, Sweeper(session), Retirement(session) if layout.consumers else None
+        )
         self.failed = FailedStore(session)
         self.desk = Desk(session)
         self.listing = Listing(session)
@@ -71,7 +73,7 @@ class RedisQueue:
     """Implements all protocols of ``tenure.queue`` and ``tenure.operating`` on Redis 6.2 or newer, or Valkey.
 
     Built around a client, it takes the place and the credentials of the client, opens connections of its own, and
-    closes nothing of the caller's. ``patience`` tells how long to wait for answers, ``assurance`` what pushes of a
+    closes nothing of the caller's. ``layout`` makes it the driver ``redis`` or ``redis-streams``. ``patience`` tells how long to wait for answers, ``assurance`` what pushes of a
     higher durability wait for. ``scripts`` is for tests that change a copy of one.
     """
 
@@ -81,12 +83,14 @@ class RedisQueue:
         *,
         namespace: str,
         prefix: str = "",
+        layout: Layout = LISTS,
         patience: Patience | None = None,
         assurance: Assurance | None = None,
         scripts: Scripts | None = None,
     ) -> None:
         self._endpoint = client if isinstance(client, Endpoint) else Endpoint.of(client)
         self._keyspace = Keyspace(namespace, prefix)
+        self._layout = layout
         self._patience = patience or Patience()
         self._assurance = assurance or Assurance()
         self._scripts = scripts
@@ -99,6 +103,7 @@ class RedisQueue:
         *,
         namespace: str,
         prefix: str = "",
+        layout: Layout = LISTS,
         patience: Patience | None = None,
         assurance: Assurance | None = None,
         scripts: Scripts | None = None,
@@ -108,17 +113,19 @@ class RedisQueue:
             Endpoint.from_url(url),
             namespace=namespace,
             prefix=prefix,
+            layout=layout,
             patience=patience,
             assurance=assurance,
             scripts=scripts,
         )
 
     def _make(self) -> _Parts:
-        return _Parts(Session(self._endpoint, self._keyspace, self._loaded(), self._patience, self._assurance))
+        session = Session(self._endpoint, self._keyspace, self._loaded(), self._patience, self._assurance)
+        return _Parts(session, self._layout)
 
     def _loaded(self) -> Scripts:
         if self._scripts is None:
-            self._scripts = Scripts()
+            self._scripts = Scripts(line=self._layout.line)
         return self._scripts
 
     @property
@@ -128,7 +135,7 @@ class RedisQueue:
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return _CAPABILITIES
+        return self._layout.capabilities
 
     async def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
         """Store each job once (P1), and answer for each in order."""
@@ -265,6 +272,8 @@ class RedisQueue:
         return await diagnose(
             self._here.session.command,
             self._keyspace,
+            self._layout,
+            self._loaded(),
             durability=durability,
             replicas_wanted=self._assurance.replicas,
             clustered=isinstance(self._endpoint.topology, Cluster),
@@ -276,7 +285,14 @@ class RedisQueue:
 
     def pusher(self) -> Pusher:
         """Return a new blocking pusher."""
-        return RedisPusher(self._endpoint, self._keyspace, self._loaded(), self._patience, self._assurance)
+        return RedisPusher(
+            self._endpoint,
+            self._keyspace,
+            self._layout.capabilities,
+            self._loaded(),
+            self._patience,
+            self._assurance,
+        )
 
     async def aclose(self) -> None:
         """Close the driver's connections; idempotent, and safe before first use."""

@@ -19,7 +19,10 @@ _SCRIPTS = {JobState.READY: "ready", JobState.DELAYED: "delayed", JobState.RUNNI
 _INDEX = rb"[0-9]{1,16}"
 _SCORE = rb"-?(?:[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?[0-9]{1,3})?|inf)"
 _PLACE = {
-    JobState.READY: re.compile(rb"ready ([13]) (|%b) ()|ready ([24]) (|%b) (.{0,100})" % (_INDEX, _SCORE), re.DOTALL),
+    # A place in a stream is the id of an entry.
+    JobState.READY: re.compile(
+        rb"ready ([13]) (|%b(?:-[0-9]{1,20})?) ()|ready ([24]) (|%b) (.{0,100})" % (_INDEX, _SCORE), re.DOTALL
+    ),
     JobState.DELAYED: re.compile(rb"delayed (1) (%b) (.{0,100})" % _SCORE, re.DOTALL),
     JobState.RUNNING: re.compile(rb"running (1) (%b) (.{0,100})" % _SCORE, re.DOTALL),
 }

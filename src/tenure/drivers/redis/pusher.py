@@ -12,17 +12,24 @@ from tenure.drivers.redis.plain import PlainCall
 from tenure.drivers.redis.pushing import Bulk, Part
 from tenure.drivers.redis.scripts import Scripts
 from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
-from tenure.queue import Push, Pushed
+from tenure.queue import Capabilities, Push, Pushed
 
 
 class RedisPusher:
     """See ``tenure.queue.Pusher``."""
 
     def __init__(
-        self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience, assurance: Assurance
+        self,
+        endpoint: Endpoint,
+        keyspace: Keyspace,
+        capabilities: Capabilities,
+        scripts: Scripts,
+        patience: Patience,
+        assurance: Assurance,
     ) -> None:
         self._links = BlockingLinks(endpoint, patience.answer, patience.moves)
         self._keyspace = keyspace
+        self._capabilities = capabilities
         self._scripts = scripts
         self._patience = patience
         self._assurance = assurance
@@ -32,7 +39,7 @@ class RedisPusher:
 
     def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
         """Store the jobs: see ``tenure.queue.Queue.push``."""
-        bulk = Bulk(jobs)
+        bulk = Bulk(jobs, self._capabilities)
         for part in bulk.parts:
             try:
                 letters, unconfirmed = self._send(part)

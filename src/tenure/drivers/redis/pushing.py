@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from tenure import naming
 from tenure.drivers.redis import record
-from tenure.drivers.redis.durability import CLASSES
 from tenure.errors import DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
-from tenure.queue import Push, Pushed
+from tenure.queue import Capabilities, Push, Pushed
 
 MOST_JOBS = 500
 MOST_BYTES = 1 << 20
@@ -43,7 +42,7 @@ class Part:
 class Bulk:
     """One call of ``push``: its parts in order, and the outcomes as they come in."""
 
-    def __init__(self, jobs: Sequence[Push]) -> None:
+    def __init__(self, jobs: Sequence[Push], capabilities: Capabilities) -> None:
         self._jobs = jobs
         self._outcomes: list[Pushed | None] = [None] * len(jobs)
         self._error: StoreError | NotSupported | None = None
@@ -51,9 +50,10 @@ class Bulk:
         self.parts: list[Part] = []
         open_parts: dict[str, Part] = {}
         for place, job in enumerate(jobs):
+            _check(job, capabilities)
             part = open_parts.get(job.queue)
             if part is None or part.durability != job.durability or not part.fits(1, len(job.envelope)):
-                part = open_parts[job.queue] = Part(naming.check_queue(job.queue), _class(job.durability))
+                part = open_parts[job.queue] = Part(naming.check_queue(job.queue), job.durability)
                 self.parts.append(part)
             part.add(place, job)
 
@@ -98,7 +98,8 @@ class Bulk:
         ]
 
 
-def _class(durability: int) -> int:
-    if durability not in CLASSES:
-        raise NotSupported("redis", f"durability {durability}")
-    return durability
+def _check(job: Push, able: Capabilities) -> None:
+    if job.durability not in able.durability:
+        raise NotSupported(able.driver, f"durability {job.durability}")
+    if job.priority and not able.priorities:
+        raise NotSupported(able.driver, "priorities")

@@ -5,14 +5,13 @@ from typing import Final
 
 from tenure.drivers.redis.doctor.facts import DENIED, Ask, serious, warning
 from tenure.drivers.redis.keys import Keyspace, QueueKeys
+from tenure.drivers.redis.layout import Layout
 from tenure.errors import StoreRefused
 from tenure.operating import Finding
 
 READERS: Final[Mapping[str, bytes]] = {
     "jobs": b"HLEN",
     "running": b"HLEN",
-    "ready": b"LLEN",
-    "ready:prio": b"ZCARD",
     "delayed": b"ZCARD",
     "leased": b"ZCARD",
     "suspects": b"LLEN",
@@ -27,14 +26,14 @@ READERS: Final[Mapping[str, bytes]] = {
     "fence": b"GET",
     "paused": b"GET",
 }
-"""A command that reads each key and is refused when it holds something else."""
+"""A command that reads each key, but for those of the line, and is refused when it holds something else."""
 MARGIN: Final = 1_000_000
 """Microseconds that a fence may lie ahead of the clock: a burst of claims within one microsecond moves it on."""
 MOST_QUEUES: Final = 1000
 """How many queues are looked at."""
 
 
-async def check(ask: Ask, keyspace: Keyspace) -> AsyncIterator[Finding]:
+async def check(ask: Ask, keyspace: Keyspace, layout: Layout) -> AsyncIterator[Finding]:
     """Look at each queue's keys, in constant time for each."""
     queues = await known(ask, keyspace)
     if queues is None:
@@ -53,7 +52,7 @@ async def check(ask: Ask, keyspace: Keyspace) -> AsyncIterator[Finding]:
             "use fewer queues: a queue is a kind of work, not a customer",
         )
     for queue in queues[:MOST_QUEUES]:
-        async for finding in _queue(ask, queue, keyspace.queue(queue)):
+        async for finding in _queue(ask, queue, keyspace.queue(queue), {**READERS, **layout.readers}):
             yield finding
 
 
@@ -70,10 +69,10 @@ async def known(ask: Ask, keyspace: Keyspace) -> list[str] | None:
     return sorted(name.decode(errors="replace") for name in names)
 
 
-async def _queue(ask: Ask, name: str, keys: QueueKeys) -> AsyncIterator[Finding]:
+async def _queue(ask: Ask, name: str, keys: QueueKeys, readers: Mapping[str, bytes]) -> AsyncIterator[Finding]:
     held: dict[str, bytes | int | None] = {}
     wrong: list[str] = []
-    for kind, reader in READERS.items():
+    for kind, reader in readers.items():
         try:
             held[kind] = await ask(reader, keys.named(kind))
         except StoreRefused as refusal:

@@ -8,6 +8,8 @@ import msgspec
 from tenure.drivers.redis.doctor import clock, contents, limits, memory, nodes, persistence, replicas, rights, server
 from tenure.drivers.redis.doctor.facts import Ask, Facts, read, serious
 from tenure.drivers.redis.keys import Keyspace
+from tenure.drivers.redis.layout import Layout
+from tenure.drivers.redis.scripts import Scripts
 from tenure.errors import StoreRefused
 from tenure.operating import Finding, Severity
 
@@ -15,7 +17,14 @@ _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 
 async def diagnose(
-    ask: Ask, keyspace: Keyspace, *, durability: int, replicas_wanted: int = 1, clustered: bool = False
+    ask: Ask,
+    keyspace: Keyspace,
+    layout: Layout,
+    scripts: Scripts,
+    *,
+    durability: int,
+    replicas_wanted: int = 1,
+    clustered: bool = False,
 ) -> list[Finding]:
     """Return what was found, the serious first; see ``tenure.operating.Diagnosis``."""
     found: list[Finding] = []
@@ -30,8 +39,8 @@ async def diagnose(
             about = [*_judged(facts, durability, replicas_wanted, clustered=clustered)]
             about += [finding async for finding in clock.check(ask, key)]
             found += [_of(name, finding) for finding in about]
-        found += [finding async for finding in rights.check(ask, keyspace, durability)]
-        found += [finding async for finding in contents.check(ask, keyspace)]
+        found += [finding async for finding in rights.check(ask, keyspace, scripts, durability)]
+        found += [finding async for finding in contents.check(ask, keyspace, layout)]
     except StoreRefused as refusal:
         found.append(
             serious(

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from tenure.drivers.redis.doctor.contents import known
 from tenure.drivers.redis.doctor.facts import Ask, note, serious
 from tenure.drivers.redis.keys import Keyspace
-from tenure.drivers.redis.scripts import packaged
+from tenure.drivers.redis.scripts import Scripts
 from tenure.drivers.redis.trouble import Unloaded
 from tenure.errors import OutcomeUnknown, StoreRefused
 from tenure.operating import Finding
@@ -20,7 +20,7 @@ CONFIRMING: Final[Mapping[int, frozenset[str]]] = {
 }
 """What a push of a durability class needs besides."""
 MOST_QUEUES: Final = 100
-_CALL: Final = re.compile(r"call\('([A-Z]+)'")
+_CALL: Final = re.compile(r"call\('([A-Z]+)'(?:, '(GROUPS|CONSUMERS|CREATE|DELCONSUMER)')?")
 _NEVER: Final = "0" * 40
 
 
@@ -77,10 +77,17 @@ FORMS: Final[Mapping[str, Form]] = {
     "UNLINK": Form("{none}"),
     "WAIT": Form("0 1"),
     "WAITAOF": Form("0 0 1"),
+    "XACK": Form("{none} group 0-1"),
     "XADD": Form("{none} no-id field value", fails=True),
     "XDEL": Form("{none} 0-1"),
+    "XGROUP CREATE": Form("{none} group 0", fails=True),
+    "XGROUP DELCONSUMER": Form("{none} group consumer", fails=True),
+    "XINFO CONSUMERS": Form("{none} group", fails=True),
+    "XINFO GROUPS": Form("{none}", fails=True),
     "XLEN": Form("{none}"),
+    "XPENDING": Form("{none} group", fails=True),
     "XRANGE": Form("{none} - + COUNT 1"),
+    "XREADGROUP": Form("GROUP group consumer COUNT 1 STREAMS {none} >", fails=True),
     "XREVRANGE": Form("{none} + - COUNT 1"),
     "ZADD": Form("{none} XX 1 member"),
     "ZCARD": Form("{none}"),
@@ -100,19 +107,20 @@ FORMS: Final[Mapping[str, Form]] = {
 }
 
 
-def needed(durability: int = 1) -> list[str]:
+def needed(scripts: Scripts, durability: int = 1) -> list[str]:
     """Return the commands that a user needs, sorted: those of the scripts as they are, and the driver's own."""
-    called = {command for source in packaged().values() for command in _CALL.findall(source)}
+    sources = (scripts[name].source.decode() for name in scripts.names)
+    called = {" ".join(filter(None, words)) for source in sources for words in _CALL.findall(source)}
     return sorted(called | DIRECT | CONFIRMING.get(durability, frozenset()))
 
 
-async def check(ask: Ask, keyspace: Keyspace, durability: int) -> AsyncIterator[Finding]:
+async def check(ask: Ask, keyspace: Keyspace, scripts: Scripts, durability: int) -> AsyncIterator[Finding]:
     """Try each command on a key of ours that never exists, and each family of keys with one that reads and writes."""
     queues = await known(ask, keyspace) or ["default"]
     forbidden: list[str] = []
     unknown: list[str] = []
     keyed = 0
-    for command in needed(durability):
+    for command in needed(scripts, durability):
         form = FORMS.get(command)
         if form is None:
             yield note(
@@ -140,7 +148,7 @@ async def _tried(ask: Ask, keyspace: Keyspace, queue: str, command: str, form: F
     named = {"{none}": keys.named("none"), "{scratch}": keys.named("doctor")}
     words = [form.arguments, "0"] if command == "EVAL" else form.arguments.split()
     try:
-        await ask(command, *(named.get(word, word) for word in words))
+        await ask(*command.split(), *(named.get(word, word) for word in words), key=named["{none}"])
     except StoreRefused as refusal:
         return refusal.code
     except OutcomeUnknown as unknown:
@@ -183,9 +191,11 @@ def _lacking(forbidden: Sequence[str], unknown: Sequence[str]) -> list[Finding]:
         found.append(
             serious(
                 "rights",
-                f"this user may not call {' '.join(sorted(forbidden))}",
+                f"this user may not call {', '.join(sorted(forbidden))}",
                 "calls are refused (NOPERM), or a script breaks off in the middle",
-                "grant them (ACL SETUSER … " + " ".join(f"+{name.lower()}" for name in sorted(forbidden)) + ")",
+                "grant them (ACL SETUSER … "
+                + " ".join(f"+{name.lower().replace(' ', '|')}" for name in sorted(forbidden))
+                + ")",
             )
         )
     if "EVAL" in unknown or "EVALSHA" in unknown:
@@ -201,7 +211,7 @@ def _lacking(forbidden: Sequence[str], unknown: Sequence[str]) -> list[Finding]:
         found.append(
             serious(
                 "rights",
-                f"the server does not know {' '.join(sorted(unknown))} (too old, or renamed)",
+                f"the server does not know {', '.join(sorted(unknown))} (too old, or renamed)",
                 "calls that need them are refused",
                 "use Redis 6.2 or newer, or Valkey, and rename none of its commands",
             )

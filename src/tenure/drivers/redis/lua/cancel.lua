@@ -5,8 +5,7 @@
 -- include: base
 -- include: numbered
 -- include: header
--- include: decimal
--- include: lines
+-- include: due
 local client, jobs, running, delayed, cancel, none = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
 local state, answer = earlier(client)

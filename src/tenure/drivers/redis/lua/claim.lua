@@ -1,8 +1,8 @@
 -- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
 -- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way. From
 -- a paused queue nothing is leased. What leaves the head of a list is counted, so that listings keep their place.
--- KEYS: client jobs running ready ready:prio delayed leased suspects fence seq unreadable wake cancel gone taken paused none
--- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none)
+-- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused none
+-- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none) consumer(of a stream)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
 --         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
 --        marks: one letter a lease: - plain, s suspect; doomed: x to be cancelled, c crashed, e expired,
@@ -13,9 +13,10 @@
 -- include: numbered
 -- include: sequence
 -- include: header
--- include: lines
+-- include: due
+-- include: line
 -- include: wake
-local client, jobs, running, ready, ready_prio, delayed, leased, suspects =
+local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local fence_key, seq, unreadable, wake, cancel, gone, taken, paused, none =
   KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
@@ -65,6 +66,12 @@ if state then
   return reply
 end
 
+local aside = {}
+local function set_aside(id, record, reason)
+  call('XADD', unreadable, '*', 'id', id, 'reason', reason, 'record', record)
+  aside[#aside + 1] = id
+end
+
 -- All reads that a later step depends on, and with them a check of every key's type.
 local lapsed = call('ZRANGEBYSCORE', leased, '-inf', decimal(now), 'LIMIT', 0, 100)
 local due = call('ZRANGEBYSCORE', delayed, '-inf', decimal(now), 'LIMIT', 0, 100)
@@ -76,8 +83,7 @@ local requests = call('HLEN', cancel) > 0
 local leftover = call('LINDEX', gone, 0) or ''
 call('HLEN', jobs)
 call('HLEN', running)
-call('LLEN', ready)
-call('ZCARD', ready_prio)
+-- include: strays
 call('LLEN', suspects)
 call('XLEN', unreadable)
 call('LLEN', wake)
@@ -99,12 +105,8 @@ if far[1] and tonumber(far[2]) > allowed(far[1]) then
   end
 end
 
-local aside, suspected = {}, {}
-local function set_aside(id, record)
-  call('XADD', unreadable, '*', 'id', id, 'reason', 'header', 'record', record)
-  aside[#aside + 1] = id
-  if requests then call('HDEL', cancel, id) end
-end
+local suspected = {}
+local more_strays = strays()
 
 if #lapsed > 0 then
   local ids, fields, left, seen = {}, {}, {}, {}
@@ -117,7 +119,8 @@ if #lapsed > 0 then
     if record and held and not seen[id] then
       local inc, _, _, _, limit, expiry, _, priority, rest, stop = header(record)
       if not inc or #deliveries > 9 or #free > 9 or #crashes > 8 then
-        set_aside(id, record)
+        set_aside(id, record, 'header')
+        if requests then call('HDEL', cancel, id) end
         left[#left + 1] = id
       elseif inc == held then
         -- Back to the tail of its line, with one crash more. A cancel request stays: then it is leased doomed.
@@ -146,12 +149,13 @@ for i = 1, #due do
   local _, last, entry, priority = find(due[i], '^([^|]+|%d+)|(%-?%d+)$')
   if last then enter(entry, priority) else enter(due[i], '0') end
 end
-enter_all(ready, ready_prio, seq, base)
+enter_all(ready, beside, seq, base)
 if #due > 0 then call('ZREMRANGEBYRANK', delayed, 0, #due - 1) end
+if #lapsed > 0 then leave_line(ready, lapsed) end
 
 if fence and (tonumber(fence) or 0) >= micros then fence = plus(fence, 1) else fence = decimal(micros) end
-local tail = '|' .. ARGV[6] .. '|' .. fence .. '|' .. ARGV[5]
-local first = '|1|0|0' .. tail
+local token, tail = '|' .. ARGV[6], '|' .. fence .. '|' .. ARGV[5]
+local first = '|1|0|0' .. token
 local deadline = decimal(later + lease)
 
 local budget, got, took_suspect = 100, 0, false
@@ -159,8 +163,9 @@ local members, marks, scored, moved, moved_ids, seen, apart = {}, {}, {}, {}, {}
 local reply = { 'done', '', '0', leftover, '', aside }
 suspected = {}
 
--- Leases those of the entries (`id|inc`) whose job is there; the others cost budget.
-local function consider(entries, n)
+-- Leases those of the entries (`id|inc`) whose job is there; the others are missed and cost budget. `places` are what
+-- the leases' tokens end in, where the line keeps what was taken from it.
+local function consider(entries, n, places, missed)
   local ids, incs = {}, {}
   for i = 1, n do
     local bar = find(entries[i], '|', 1, true) or #entries[i] + 1
@@ -174,11 +179,12 @@ local function consider(entries, n)
       -- A job on its first delivery, without limits of its own, needs no closer look.
       if not asked[i] and find(record, '^%d+|0|0|0|0|0|%d+|0\n') then
         local inc = incs[i]
-        if sub(record, 1, #inc + 1) == inc .. '|' then member = entries[i] .. first end
+        if sub(record, 1, #inc + 1) == inc .. '|' then member = entries[i] .. first .. (places[i] or '') .. tail end
       else
         local inc, deliveries, free, crashes, limit, expiry = header(record)
         if not inc then
-          set_aside(id, record)
+          set_aside(id, record, 'header')
+          if requests then call('HDEL', cancel, id) end
           apart[#apart + 1] = id
           seen[id] = true
         elseif inc == incs[i] then
@@ -189,7 +195,8 @@ local function consider(entries, n)
             seen[id] = true
           else
             took_suspect = took_suspect or mark == 's'
-            member = entries[i] .. '|' .. decimal(deliveries) .. '|' .. free .. '|' .. crashes .. tail
+            member = entries[i] .. '|' .. decimal(deliveries) .. '|' .. free .. '|' .. crashes .. token
+              .. (places[i] or '') .. tail
           end
         end
       end
@@ -203,6 +210,7 @@ local function consider(entries, n)
       reply[5 + 2 * got], reply[6 + 2 * got] = member, record
     else
       budget = budget - 1
+      missed[#missed + 1] = i
     end
   end
 end
@@ -214,35 +222,21 @@ local function walk(read)
     local entries = read(off, math.min(want, budget))
     local n = #entries
     if n == 0 then break end
-    consider(entries, n)
+    consider(entries, n, {}, {})
     off = off + n
   end
   return off
 end
 
-local walked = {}
-local function ranked_between(low, high)
-  return function(off, n)
-    local raw = call('ZRANGEBYSCORE', ready_prio, low, high, 'LIMIT', off, n)
-    local entries = {}
-    for i = 1, #raw do
-      walked[#walked + 1] = raw[i]
-      entries[i] = sub(raw[i], 18)
-    end
-    return entries
-  end
-end
-
-local from_suspects, from_ready = 0, 0
+-- include: taking
+local from_suspects = 0
 if suspect_allowed and want > 0 then
   local others = want - 1
   want = 1
   from_suspects = walk(function(off, n) return call('LRANGE', suspects, off, off + n - 1) end)
   want = want + others
 end
-if call('ZCARD', ready_prio) > 0 then walk(ranked_between('-inf', '(0')) end
-from_ready = walk(function(off, n) return call('LRANGE', ready, off, off + n - 1) end)
-if call('ZCARD', ready_prio) > #walked then walk(ranked_between('(0', '+inf')) end
+take_line()
 
 -- Destinations first, then the lines.
 if got > 0 then
@@ -260,16 +254,13 @@ if from_suspects > 0 then
   call('LTRIM', suspects, from_suspects, -1)
   call('HSET', taken, 'suspects', decimal((tonumber(counted[1]) or 0) + from_suspects))
 end
-if from_ready > 0 then
-  call('LTRIM', ready, from_ready, -1)
-  call('HSET', taken, 'ready', decimal((tonumber(counted[2]) or 0) + from_ready))
-end
-if #walked > 0 then call('ZREM', ready_prio, unpack(walked)) end
+drop_taken()
 
-local left = call('LLEN', ready) + call('ZCARD', ready_prio) > 0
+local left = more_waits()
 local others = call('LLEN', suspects) > 0
 if not shut and (left or (others and (fresh_suspects or from_suspects > 0))) then wake_up(wake) end
-if want > 0 and budget <= 0 and (left or (others and suspect_allowed)) then reply[3] = '1' end
+local cut_short = budget <= 0 and (left or (others and suspect_allowed))
+if want > 0 and (cut_short or more_strays) then reply[3] = '1' end
 
 local next_due = math.min(earliest(delayed), earliest(leased))
 if next_due < 1e15 then reply[2] = decimal(math.max(0, next_due - now)) end

@@ -1,19 +1,20 @@
 -- Counts a queue's jobs by state, in constant time.
--- KEYS: jobs ready ready:prio delayed leased suspects failed unreadable
+-- KEYS: jobs ready beside delayed leased suspects failed unreadable
 -- ARGV:
 -- Reply: {ready, delayed, leased, lapsed, failed, unreadable, ms that the oldest head of a line has been ready or ''}
 -- include: base
 -- include: decimal
 -- include: now
 -- include: header
-local jobs, ready, ready_prio, delayed, leased, suspects, failed, unreadable =
+-- include: line
+-- include: head
+local jobs, ready, beside, delayed, leased, suspects, failed, unreadable =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 
 -- Entries whose job was cancelled are passed over; behind a hundred of them the age is told by another line or not at all.
 local oldest = nil
-local function look(members, from)
-  for _, member in ipairs(members) do
-    local entry = sub(member, from)
+local function look(entries)
+  for _, entry in ipairs(entries) do
     local bar = find(entry, '|', 1, true)
     local record = bar and call('HGET', jobs, sub(entry, 1, bar - 1))
     if record then
@@ -25,9 +26,8 @@ local function look(members, from)
     end
   end
 end
-look(call('LRANGE', ready, 0, 99), 1)
-look(call('ZRANGE', ready_prio, 0, 99), 18)
-look(call('LRANGE', suspects, 0, 99), 1)
+for _, entries in ipairs(heads(ready, beside)) do look(entries) end
+look(call('LRANGE', suspects, 0, 99))
 
 local waiting = call('ZCARD', delayed)
 return {

@@ -1,5 +1,5 @@
 -- Stores jobs once (P1): those whose ids exist in any state are held, and nothing of them changes.
--- KEYS: client jobs running failed seq ready ready:prio delayed wake
+-- KEYS: client jobs running failed seq ready beside delayed wake
 -- ARGV: number repeated ttl, then for each job: id options envelope
 --       options: '' or `delay ms|priority|crash limit (0: unset)|expires in ms (0: never)`
 -- Reply: {done|repeated|old, answer, 1 when these are the queue's first jobs};
@@ -9,9 +9,10 @@
 -- include: now
 -- include: numbered
 -- include: sequence
--- include: lines
+-- include: due
+-- include: line
 -- include: wake
-local client, jobs, running, failed, seq, ready, ready_prio, delayed, wake =
+local client, jobs, running, failed, seq, ready, beside, delayed, wake =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 
 local state, answer = earlier(client)
@@ -25,7 +26,7 @@ local held = call('HLEN', running) > 0 and call('HMGET', running, unpack(ids)) o
 local ended = call('HLEN', failed) > 0 and call('HMGET', failed, unpack(ids)) or {}
 local base = sequence(seq)
 if not base then return redis.error_reply(SPOILT) end
-local idle = call('LLEN', ready) + call('ZCARD', ready_prio) == 0
+local idle = nothing_waits(ready, beside)
 local first = earliest(delayed)
 call('LLEN', wake)
 
@@ -46,7 +47,7 @@ if #new < n then answer = concat(letters) end
 if #new > 0 then
   -- The first write, and one that memory limits refuse: a refused push has written nothing.
   call('INCRBY', seq, decimal(#new))
-  local at, fields, line, scored, times = decimal(now), {}, {}, {}, {}
+  local at, fields, times = decimal(now), {}, {}
   local plain = '|0|0|0|0|0|' .. at .. '|0\n'
   local soonest = math.huge
   for k = 1, #new do
@@ -56,7 +57,7 @@ if #new > 0 then
     fields[2 * k - 1] = id
     if options == '' then
       fields[2 * k] = inc .. plain .. ARGV[i + 2]
-      line[#line + 1] = member
+      enter(member, '0')
     else
       local _, _, delay, priority, limit, expiry = find(options, '^(%d+)|(%-?%d+)|(%d+)|(%d+)$')
       local since = at
@@ -66,20 +67,16 @@ if #new > 0 then
         soonest = math.min(soonest, later + delay)
         times[#times + 1] = since
         times[#times + 1] = delayed_member(id, inc, priority)
-      elseif priority == '0' then
-        line[#line + 1] = member
       else
-        scored[#scored + 1] = decimal(-tonumber(priority))
-        scored[#scored + 1] = padded(inc) .. '|' .. member
+        enter(member, priority)
       end
       fields[2 * k] = inc .. '|0|0|0|' .. limit .. '|' .. expiry .. '|' .. since .. '|' .. priority .. '\n' .. ARGV[i + 2]
     end
   end
   call('HSET', jobs, unpack(fields))
-  if #line > 0 then call('RPUSH', ready, unpack(line)) end
-  if #scored > 0 then call('ZADD', ready_prio, unpack(scored)) end
+  enter_all(ready, beside, seq, plus(base, #new))
   if #times > 0 then call('ZADD', delayed, unpack(times)) end
-  if (idle and #line + #scored > 0) or soonest < first then wake_up(wake) end
+  if (idle and entering() > 0) or soonest < first then wake_up(wake) end
 end
 remember(client, answer)
 return { 'done', answer, base == '0' and '1' or '0' }

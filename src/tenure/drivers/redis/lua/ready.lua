@@ -1,5 +1,5 @@
 -- Lists ready jobs in the order in which claims take them; entries of jobs that are gone are passed over.
--- KEYS: jobs ready ready:prio suspects taken
+-- KEYS: jobs ready beside suspects taken
 -- ARGV: limit line place mark: as the reply of the page before told them, '1' '' '' for the first page
 --       line: 1 suspects, 2 priorities above 0, 3 priority 0, 4 priorities below 0
 -- Reply: {time in ms, line, place, mark, entry, '', record, entry, '', record, …}; line is '' at the end
@@ -7,8 +7,9 @@
 -- include: decimal
 -- include: now
 -- include: header
+-- include: line
 -- include: listing
-local jobs, ready, ready_prio, suspects, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local jobs, ready, beside, suspects, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local start, place, mark = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -22,15 +23,7 @@ local function listed(number, line, name)
   return index
 end
 
-local function ranked(number, from, to)
-  if start == number and place ~= '' then from = rank_behind(ready_prio, place, mark) end
-  local rank = add(jobs, from, to - 1, by_score(ready_prio, 18))
-  if rank then begins_behind(decimal(number), ready_prio, rank) end
-  return rank
-end
-
+-- include: page
 if start <= 1 and listed(1, suspects, 'suspects') then return page end
-if start <= 2 and ranked(2, 0, call('ZCOUNT', ready_prio, '-inf', '(0')) then return page end
-if start <= 3 and listed(3, ready, 'ready') then return page end
-ranked(4, call('ZCOUNT', ready_prio, '-inf', '0'), call('ZCARD', ready_prio))
+list_line()
 return page

@@ -1,5 +1,5 @@
 -- Makes failed jobs new ready ones: a new incarnation, counters at zero, limits kept; an expiry that has passed is not.
--- KEYS: client jobs running failed failed:at seq ready ready:prio wake
+-- KEYS: client jobs running failed failed:at seq ready beside wake
 -- ARGV: number repeated ttl, then for each: id inc
 -- Reply: {done|repeated|old, one letter a job: y made ready, n no longer there}
 -- include: base
@@ -8,9 +8,9 @@
 -- include: numbered
 -- include: sequence
 -- include: header
--- include: lines
+-- include: line
 -- include: wake
-local client, jobs, running, failed, failed_at, seq, ready, ready_prio, wake =
+local client, jobs, running, failed, failed_at, seq, ready, beside, wake =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 
 local state, answer = earlier(client)
@@ -24,7 +24,7 @@ local waiting = call('HMGET', jobs, unpack(ids))
 local held = call('HMGET', running, unpack(ids))
 local base = sequence(seq)
 if not base then return redis.error_reply(SPOILT) end
-local idle = call('LLEN', ready) + call('ZCARD', ready_prio) == 0
+local idle = nothing_waits(ready, beside)
 call('ZCARD', failed_at)
 call('LLEN', wake)
 
@@ -52,7 +52,7 @@ answer = concat(letters)
 if #done > 0 then
   call('INCRBY', seq, decimal(#done))
   call('HSET', jobs, unpack(fields))
-  enter_all(ready, ready_prio, seq, plus(base, #done))
+  enter_all(ready, beside, seq, plus(base, #done))
   call('HDEL', failed, unpack(done))
   call('ZREM', failed_at, unpack(done))
   if idle then wake_up(wake) end

@@ -1,5 +1,5 @@
 -- Ends leases. What is no longer leased under the very member that is named is stale, and nothing of it changes.
--- KEYS: client jobs running ready ready:prio delayed leased suspects failed failed:at unreadable seq wake cancel none
+-- KEYS: client jobs running ready beside delayed leased suspects failed failed:at unreadable seq wake cancel none
 -- ARGV: number repeated ttl acks, then the members to acknowledge, then for each other: verb member detail kind
 --       verb r release: detail delay ms, kind '' | free | crashed
 --            f fail: detail the failure, one line
@@ -12,9 +12,10 @@
 -- include: numbered
 -- include: sequence
 -- include: header
--- include: lines
+-- include: due
+-- include: line
 -- include: wake
-local client, jobs, running, ready, ready_prio, delayed, leased, suspects =
+local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local failed, failed_at, unreadable, seq, wake, cancel, none =
   KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -30,6 +31,7 @@ for i = acks + 1, n do members[i] = ARGV[6 + acks + 4 * (i - acks - 1)] end
 -- All reads, and a check of every key's type.
 local scores = call('ZMSCORE', leased, unpack(members))
 call('HLEN', running)
+check_line(ready)
 local letters, current, ids, seen, others, other_ids = {}, {}, {}, {}, {}, {}
 for i = 1, n do
   local member = members[i]
@@ -55,7 +57,7 @@ if #others > 0 then
   if requests then asked = call('HMGET', cancel, unpack(other_ids)) end
   base = sequence(seq)
   if not base then return redis.error_reply(SPOILT) end
-  idle = call('LLEN', ready) + call('ZCARD', ready_prio) == 0
+  idle = nothing_waits(ready, beside)
   first = earliest(delayed)
   call('HLEN', jobs)
   call('HLEN', failed)
@@ -114,8 +116,8 @@ end
 -- Destinations first, then the leases.
 if #fields > 0 then
   call('HSET', jobs, unpack(fields))
-  local entered = #lined + #ranked + #suspected > 0
-  enter_all(ready, ready_prio, seq, base)
+  local entered = entering() + #suspected > 0
+  enter_all(ready, beside, seq, base)
   if #suspected > 0 then call('RPUSH', suspects, unpack(suspected)) end
   if #times > 0 then call('ZADD', delayed, unpack(times)) end
   if (entered and (idle or #suspected > 0)) or soonest < first then wake_up(wake) end
@@ -131,5 +133,6 @@ if #current > 0 then
   call('ZREM', leased, unpack(current))
   call('HDEL', running, unpack(ids))
   if requests then call('HDEL', cancel, unpack(ids)) end
+  leave_line(ready, current)
 end
 return { 'done', answer }

@@ -4,8 +4,7 @@
 -- Reply: one letter an id: d delayed, r ready, l running, f failed, g gone
 -- include: base
 -- include: header
--- include: decimal
--- include: lines
+-- include: due
 local jobs, running, delayed, failed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 local records = call('HMGET', jobs, unpack(ARGV))

@@ -1,5 +1,6 @@
--- The ready lines: a list for priority 0, a sorted set for the others (score -priority; members begin with a sequence
--- number of 16 digits, so that equal priorities leave in the order in which they came).
+-- beside: ready:prio
+-- The ready line as a list for priority 0, and beside it a sorted set for the others (score -priority; members begin
+-- with a sequence number of 16 digits, so that equal priorities leave in the order in which they came).
 local lined, ranked = {}, {}
 
 -- Notes that `id|inc` enters the tail of its priority's line.
@@ -11,12 +12,17 @@ local function enter(member, priority)
   end
 end
 
+-- How many were noted.
+local function entering()
+  return #lined + #ranked
+end
+
 local function padded(sequence)
   return string.rep('0', 16 - #sequence) .. sequence
 end
 
 -- Writes what was noted. `base` is the queue's sequence as it stands, a decimal string.
-local function enter_all(ready, ready_prio, seq, base)
+local function enter_all(ready, beside, seq, base)
   if #lined > 0 then
     call('RPUSH', ready, unpack(lined))
   end
@@ -27,12 +33,15 @@ local function enter_all(ready, ready_prio, seq, base)
       scored[2 * i - 1] = decimal(-tonumber(ranked[i][2]))
       scored[2 * i] = padded(plus(base, i)) .. '|' .. ranked[i][1]
     end
-    call('ZADD', ready_prio, unpack(scored))
+    call('ZADD', beside, unpack(scored))
   end
 end
 
--- A delayed job's member tells its line, so that promoting it needs no look at its record.
-local function delayed_member(id, inc, priority)
-  if priority == '0' then return id .. '|' .. inc end
-  return id .. '|' .. inc .. '|' .. priority
+-- Tells whether nothing waits in the line.
+local function nothing_waits(ready, beside)
+  return call('LLEN', ready) + call('ZCARD', beside) == 0
 end
+
+-- A lease has no place in the line.
+local function check_line() end
+local function leave_line() end
