@@ -204,3 +204,29 @@ def test_a_signal_while_the_application_is_imported_is_an_orderly_end(tenure: Pr
         worker.signal(number)
         assert worker.wait(10) == 0
         assert worker.output.strip().splitlines()[-1] == "tenure: stopped: shutdown"
+
+
+def test_queues_have_weights_all_of_them_or_none(tenure: Program) -> None:
+    for _ in range(2):
+        push(tenure, "greet", ["Ana"])
+    done = tenure("worker", "shop:app", "-q", "slow:3, default:1", "--stop-when-empty")
+    assert done.returncode == 0, done.stderr
+    assert "queues slow:3,default:1" in done.stderr
+    assert tenure.ran == ["greet Ana 1"] * 2
+
+
+@pytest.mark.parametrize(
+    ("queues", "problem"),
+    [
+        ("high:3,default", "queue default has no weight and others have"),
+        ("high:3,high:1", "queue high is named twice"),
+        ("high:,low:1", "the weight of queue high is not a whole number"),
+        ("high:0,low:1", "the weight of queue high must be a whole number from 1 to 1000"),
+        (":3", "queue"),
+    ],
+)
+def test_weights_that_cannot_be_meant_are_2(tenure: Program, queues: str, problem: str) -> None:
+    for options, env in ((["-q", queues], {}), ([], {"TENURE_QUEUES": queues})):
+        done = tenure("worker", "shop:app", "--once", *options, env=env)
+        assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
+        assert problem in done.stderr

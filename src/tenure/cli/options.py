@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -67,6 +67,46 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
     if value is None:
         return None
     return _refusing(lambda: tuple(dict.fromkeys(check_queue(name.strip()) for name in value.split(","))))
+
+
+class Claimed(NamedTuple):
+    """The queues that a worker claims from."""
+
+    names: tuple[str, ...] | None = None
+    weights: dict[str, int] | None = None
+    """Their shares; None is strict order."""
+
+
+def claimed_queues(command: F) -> F:
+    """Add ``--queues``: names in strict order, or each with its weight."""
+    option = setting(
+        "-q",
+        "--queues",
+        "claimed",
+        callback=_claimed,
+        metavar="NAME[:WEIGHT],...",
+        help="Where to claim from, the first one first; with weights, in shares.  "
+        "[default: every registered job's queue]",
+    )
+    return option(command)
+
+
+def _claimed(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Claimed:
+    if value is None or ":" not in value:
+        return Claimed(_queues(ctx, parameter, value))
+    weights: dict[str, int] = {}
+    for part in value.split(","):
+        name, colon, weight = (text.strip() for text in part.partition(":"))
+        queue = _refusing(lambda name=name: check_queue(name))
+        if not colon:
+            raise click.BadParameter(f"queue {queue} has no weight and others have: give each one, or none")
+        if queue in weights:
+            raise click.BadParameter(f"queue {queue} is named twice")
+        # isdecimal alone would take other scripts' digits, too.
+        if not (weight.isascii() and weight.isdecimal() and len(weight) <= 9):
+            raise click.BadParameter(f"the weight of queue {queue} is not a whole number")
+        weights[queue] = int(weight)
+    return Claimed(tuple(weights), weights)
 
 
 def queue_names(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:

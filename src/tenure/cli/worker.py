@@ -8,7 +8,7 @@ import click
 from tenure.app import Tenure
 from tenure.cli import logs
 from tenure.cli.errors import ExitCode
-from tenure.cli.options import queues, seconds, setting
+from tenure.cli.options import Claimed, claimed_queues, seconds, setting
 from tenure.cli.output import note
 from tenure.cli.target import find_app
 from tenure.registry import DEFAULT_QUEUE
@@ -18,13 +18,7 @@ from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 @click.command()
 @click.argument("target", metavar="[APP]", required=False)
 @setting("--connection", default="default", show_default=True, help="The named connection to claim from.")
-@queues(
-    "-q",
-    "--queues",
-    "names",
-    envvar="TENURE_QUEUES",
-    help="Where to claim from, the first one first.  [default: every registered job's queue]",
-)
+@claimed_queues
 @setting("-c", "--concurrency", type=click.IntRange(1), default=50, show_default=True, help="Jobs at the same time.")
 @setting(
     "--tries",
@@ -46,7 +40,7 @@ from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 @setting("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def worker(
     target: str | None,
-    names: tuple[str, ...] | None,
+    claimed: Claimed,
     connection: str,
     concurrency: int,
     tries: int,
@@ -71,7 +65,8 @@ def worker(
     """
     logs.set_up(log_level, log_format)
     options = WorkerOptions(
-        queues=names,
+        queues=claimed.names,
+        weights=claimed.weights,
         connection=connection,
         concurrency=concurrency,
         tries=tries,
@@ -106,9 +101,11 @@ def banner(app: Tenure, options: WorkerOptions) -> str:
     """Return the line that a worker starts with: what it works on, without hosts and credentials."""
     settings = app.settings.connection(options.connection)
     selected = app.infrastructure(options.connection).selected
-    queues = ",".join(options.queues or sorted(app.registry.queues() | {DEFAULT_QUEUE}))
+    queues = options.queues or sorted(app.registry.queues() | {DEFAULT_QUEUE})
+    if options.weights is not None:
+        queues = [f"{queue}:{weight}" for queue, weight in options.weights.items()]
     jobs = sum(1 for _ in app.registry)
     return (
-        f"worker starts: store {selected}, namespace {settings.namespace}, queues {queues}, "
+        f"worker starts: store {selected}, namespace {settings.namespace}, queues {','.join(queues)}, "
         f"concurrency {options.concurrency}, {jobs} job{'' if jobs == 1 else 's'} registered, process {os.getpid()}"
     )

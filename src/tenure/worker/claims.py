@@ -6,7 +6,7 @@ brings after that is given back free of charge.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ from tenure.worker.marker import RestartMarker
 from tenure.worker.options import ExitReason
 from tenure.worker.outage import pause
 from tenure.worker.rota import Asked, Rota
+from tenure.worker.shares import ordering
 
 T = TypeVar("T")
 
@@ -35,6 +36,8 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
     wait: float
     crash_limit: int
     holder: str
+    weights: Mapping[str, int] | None = None
+    """Each queue's share; None is strict order."""
 
 
 class Claims:
@@ -63,6 +66,7 @@ class Claims:
         self._batch = batch
         self._unreadable = unreadable
         self._rota = Rota(terms.queues)
+        self._order = ordering(terms.weights)
         self._stopped = asyncio.Event()
         self._resumed = asyncio.Event()
         self._resumed.set()
@@ -145,9 +149,11 @@ class Claims:
 
     async def _claim(self, room: int, asked: Asked) -> Claimed | None:
         terms = self._terms
+        queues = self._order.order(asked.queues)
+        most = self._order.most(queues, room)
         claim = self._queue.claim(
-            asked.queues,
-            limit=room,
+            queues,
+            limit=most,
             lease=terms.lease,
             wait=asked.wait,
             crash_limit=terms.crash_limit,
@@ -165,6 +171,7 @@ class Claims:
         if claimed is None:
             return None
         self._rota.answered(asked.queues)
+        self._order.took(queues, most, claimed.leases)
         self.ready = True
         self.calls += 1
         return claimed

@@ -1,6 +1,7 @@
 """What a worker is told when it starts, checked before it opens anything."""
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -15,6 +16,8 @@ DRAIN_GRACE: Final = 1.5
 """The same at the end of a drain: what still runs then was already given the whole drain time."""
 UNKNOWN_LIMIT: Final = 12 * 3600.0
 """Seconds for which an unknown job is handed back, before it fails as ``unknown-job`` (P11)."""
+
+MOST_WEIGHT: Final = 1000
 
 
 class ExitReason(StrEnum):
@@ -49,6 +52,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] | None = None
     """Strict order: a queue is looked at when those before it are empty. None: every registered job's queue, and
     the application's default queue."""
+    weights: Mapping[str, int] | None = None
+    """Shares instead of strict order: a whole number from 1 to 1,000 for each of ``queues``."""
     concurrency: int = 50
     """Jobs that run at the same time, asynchronous and threaded ones together."""
     connection: str = "default"
@@ -83,6 +88,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption("queues names no queue")
         if self.holder is not None:
             check_holder(self.holder)
+        _shares(self.queues, self.weights)
         _whole("concurrency", self.concurrency, least=1)
         _whole("tries", self.tries, least=0)
         _whole("max_jobs", self.max_jobs, least=1)
@@ -91,6 +97,16 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
             ("drain_timeout", True), ("cancel_grace", True), ("unknown_limit", True),
         ):  # fmt: skip
             _seconds(name, getattr(self, name), zero=zero)
+
+
+def _shares(queues: tuple[str, ...] | None, weights: Mapping[str, int] | None) -> None:
+    if weights is None:
+        return
+    if set(weights) != set(queues or ()):
+        raise InvalidOption("weights must have one for each of queues, and no other")
+    for queue, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= MOST_WEIGHT:
+            raise InvalidOption(f"the weight of queue {queue} must be a whole number from 1 to {MOST_WEIGHT}")
 
 
 def _whole(name: str, value: object, *, least: int) -> None:

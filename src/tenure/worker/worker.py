@@ -150,7 +150,14 @@ class Worker:
         queues = options.queues or tuple(sorted({*app.registry.queues(), DEFAULT_QUEUE}))
         claims = Claims(
             queue,
-            ClaimTerms(queues=queues, lease=lease, wait=wait, crash_limit=crash_limit, holder=holder),
+            ClaimTerms(
+                queues=queues,
+                lease=lease,
+                wait=wait,
+                crash_limit=crash_limit,
+                holder=holder,
+                weights=options.weights,
+            ),
             line=line,
             leases=leases,
             limits=Limits(options),
