@@ -20,6 +20,7 @@ from tenure.errors import InvalidOption, NotEncodable, NotSupported, Undecodable
 from tenure.hints import namespaces_of_class, resolved
 from tenure.injection import is_injected, services_of_function, services_of_handle
 from tenure.naming import check_job_name
+from tenure.policies import NO_POLICIES, Policies
 from tenure.sensitive import Discreet
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class JobDefinition:
     executor: Executor
     aliases: tuple[str, ...] = ()
     options: opts.JobDefaults = dataclasses.field(default_factory=opts.JobDefaults)
+    policies: Policies = NO_POLICIES
+    """What becomes of its handler's exceptions."""
 
     @property
     def queue(self) -> str | None:
@@ -170,6 +173,7 @@ def define(target: Any, given: Mapping[str, Any], below: opts.JobDefaults) -> Jo
     chosen = dict(given)
     name, executor = chosen.pop("name", None), chosen.pop("executor", None)
     aliases = opts.aliases(chosen.pop("aliases", ()))
+    policies = opts.policies({key: chosen.pop(key) for key in ("retry_on", "give_up_on") if key in chosen})
     if not isinstance(target, type) and not _is_function(target):
         raise InvalidOption(f"a job must be a function or a class, not {type(target).__name__}")
     _require_importable(target, named=name is not None)
@@ -180,6 +184,7 @@ def define(target: Any, given: Mapping[str, Any], below: opts.JobDefaults) -> Jo
         executor=_executor(name, target, executor),
         aliases=aliases,
         options=opts.defaults(chosen, below),
+        policies=policies,
     )
     if not definition.is_class:
         _ = definition.services  # of a function all is known but its annotations: a wrong parameter is told at once

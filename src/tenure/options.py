@@ -14,6 +14,8 @@ import msgspec
 
 from tenure.errors import InvalidOption
 from tenure.naming import check_job_id, check_job_name, check_queue, shown
+from tenure.outcomes import Outcome
+from tenure.policies import ErrorClass, Policies, RetryOn, Verdict
 from tenure.retry import Backoff, fixed
 from tenure.sensitive import Discreet
 
@@ -77,6 +79,10 @@ class JobOptions(AppOptions, total=False):
     aliases: Sequence[str]
     """Former names, under which jobs may still be stored."""
     executor: Literal["async", "thread", "process"]
+    retry_on: RetryOn
+    """Only exceptions of these classes are tried again; as a mapping, each after its own seconds or backoff."""
+    give_up_on: Sequence[ErrorClass]
+    """Exceptions of these classes fail the job at once. The most specific class of both lists decides."""
 
 
 class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +150,33 @@ def aliases(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidOption("aliases must be a list of job names")
     return tuple(check_job_name(name) for name in given)
+
+
+def policies(given: Mapping[str, Any]) -> Policies:
+    """Return the policies that ``retry_on`` and ``give_up_on`` make; raises ``InvalidOption``."""
+    rules: dict[ErrorClass, Verdict] = {}
+    if "retry_on" in given:
+        retried = given["retry_on"]
+        for kind in _error_classes("retry_on", retried):
+            wait = _backoff("retry_on", retried[kind]) if isinstance(retried, Mapping) else None
+            rules[kind] = Verdict(backoff=wait)
+    for kind in _error_classes("give_up_on", given["give_up_on"]) if "give_up_on" in given else ():
+        if kind in rules:
+            raise InvalidOption(f"{kind.__qualname__} is in retry_on and in give_up_on: which one counts?")
+        rules[kind] = Verdict(final=True)
+    return Policies(tuple(rules.items()), Verdict(final="retry_on" in given))
+
+
+def _error_classes(name: str, value: object) -> list[ErrorClass]:
+    if isinstance(value, str) or not isinstance(value, Sequence | Mapping) or not value:
+        raise InvalidOption(f"{name} must be a tuple of exception classes, and not an empty one")
+    classes = list(value)
+    for kind in classes:
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise InvalidOption(f"{name} must be exception classes: {shown(kind)} is none")
+        if issubclass(kind, Outcome):
+            raise InvalidOption(f"{name} cannot have {kind.__qualname__}: what a handler decides stands above it")
+    return classes
 
 
 # ---------------------------------------------------------------------------------------------------------- one option

@@ -18,12 +18,12 @@ async def fetch(url: str) -> bytes:
     return b""
 
 
-@app.job(executor="process")
+@app.job(executor="process", retry_on={TimeoutError: 30, OSError: timedelta(minutes=1)}, give_up_on=(ValueError,))
 def parse(raw: bytes, *, strict: bool = False) -> list[int]:
     return []
 
 
-@app.job(queue="db")
+@app.job(queue="db", retry_on=[TimeoutError])
 async def store(rows: list[int], *, db: Db = Injected) -> None: ...
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -97,7 +98,7 @@ def _claimed(ctx: click.Context, parameter: click.Parameter, value: str | None) 
     weights: dict[str, int] = {}
     for part in value.split(","):
         name, colon, weight = (text.strip() for text in part.partition(":"))
-        queue = _refusing(lambda name=name: check_queue(name))
+        queue = _refusing(partial(check_queue, name))
         if not colon:
             raise click.BadParameter(f"queue {queue} has no weight and others have: give each one, or none")
         if queue in weights:

@@ -191,8 +191,12 @@ class Attempts:
             self._outcome(held, Release(held.lease, free=True), None)
 
     def _failed(self, held: Held, error: BaseException) -> tuple[Settlement, Failure | None]:
-        assert held.work is not None
-        return decide.after_error(held.lease, error, max_attempts=held.work.max_attempts, backoff=held.work.backoff)
+        work = held.work
+        assert work is not None
+        policies = work.route.definition.policies
+        return decide.after_error(
+            held.lease, error, max_attempts=work.max_attempts, backoff=work.backoff, policies=policies
+        )
 
     def _timed_out(self, held: Held) -> tuple[Settlement, Failure]:
         assert held.work is not None

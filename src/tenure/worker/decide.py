@@ -3,6 +3,7 @@
 import math
 
 from tenure.outcomes import Discard, GiveUp, Outcome, Retry, Snooze
+from tenure.policies import NO_POLICIES, Policies
 from tenure.queue import Drop, Fail, Failure, Lease, Release, Settlement
 from tenure.retry import Backoff
 from tenure.worker import failures
@@ -12,7 +13,7 @@ LONGEST_DELAY = 10 * 365 * 86400.0
 
 
 def after_error(
-    lease: Lease, error: BaseException, *, max_attempts: int, backoff: Backoff
+    lease: Lease, error: BaseException, *, max_attempts: int, backoff: Backoff, policies: Policies = NO_POLICIES
 ) -> tuple[Settlement, Failure | None]:
     """Return how an attempt ends whose handler raised. Never raises."""
     match error:
@@ -31,7 +32,9 @@ def after_error(
                 after=_asked(getattr(error, "after", None)),
             )
         case _:
-            return after_failure(lease, failures.describe(error), max_attempts=max_attempts, backoff=backoff)
+            verdict = policies.judge(error)
+            failure = failures.describe(error, "gave-up" if verdict.final else "exception")
+            return after_failure(lease, failure, max_attempts=max_attempts, backoff=verdict.backoff or backoff)
 
 
 def after_failure(

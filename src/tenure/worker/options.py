@@ -105,8 +105,9 @@ def _shares(queues: tuple[str, ...] | None, weights: Mapping[str, int] | None) -
     if set(weights) != set(queues or ()):
         raise InvalidOption("weights must have one for each of queues, and no other")
     for queue, weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= MOST_WEIGHT:
-            raise InvalidOption(f"the weight of queue {queue} must be a whole number from 1 to {MOST_WEIGHT}")
+        _whole(f"the weight of queue {queue}", weight, least=1)
+        if weight > MOST_WEIGHT:
+            raise InvalidOption(f"the weight of queue {queue} must be at most {MOST_WEIGHT}")
 
 
 def _whole(name: str, value: object, *, least: int) -> None:
