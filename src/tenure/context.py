@@ -6,7 +6,7 @@ of the context, and never seen by the next attempt on the same thread.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -132,3 +132,8 @@ def current() -> Current:
     if found is None:
         raise WrongContext("no job is running here: current() is for handlers, and what they call")
     return found
+
+
+def attempt_in(context: Context) -> Current | None:
+    """Return the attempt that runs in a context, or None."""
+    return context.get(_current)

@@ -216,9 +216,9 @@ def test_a_handler_that_never_ends_does_not_hold_up_the_end_of_the_process(bench
 
 
 def test_a_blocked_loop_is_named_in_the_log(bench: Bench) -> None:
-    bench.push("blocks", "busy", 6.0)
+    job = bench.push("blocks", "busy", 6.0)
     with bench.worker(lease=1.5) as child:
-        child.wait_for_output("has blocked the event loop", 15)
+        child.wait_for_output(f"job {job} (blocks) has blocked the event loop", 15)
         assert "blocks (" in child.output
         bench.journaled(1, "end")
         bench.counts(leased=0)

@@ -13,6 +13,7 @@ from tenure.cli.output import note
 from tenure.cli.target import find_app
 from tenure.registry import DEFAULT_QUEUE
 from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
+from tenure.worker.options import STALL_TIMEOUT
 
 
 @click.command()
@@ -36,6 +37,13 @@ from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 @setting("--max-jobs", type=click.IntRange(1), help="Stop after so many jobs.")
 @seconds("--max-time", above=True, help="Stop after this time.")
 @seconds("--drain-timeout", default=25.0, show_default=True, help="How long running jobs may go on after a signal.")
+@seconds(
+    "--stall-timeout",
+    above=True,
+    default=STALL_TIMEOUT,
+    show_default=True,
+    help="End, with an error, when claims, settlements or renewals stand still for so long.",
+)
 @setting("--log-level", type=click.Choice(logs.LEVELS, case_sensitive=False), default="info", show_default=True)
 @setting("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def worker(
@@ -54,6 +62,7 @@ def worker(
     max_jobs: int | None,
     max_time: float | None,
     drain_timeout: float,
+    stall_timeout: float,
     log_level: str,
     log_format: logs.Format,
 ) -> int:
@@ -79,6 +88,7 @@ def worker(
         max_jobs=max_jobs,
         max_time=max_time,
         drain_timeout=drain_timeout,
+        stall_timeout=stall_timeout,
     )
     ended = _run(target, options)
     note(f"tenure: stopped: {ended.reason.value}{', forced by a second signal' if ended.forced else ''}")

@@ -46,6 +46,8 @@ class KeeperThread:
         self._failed = failed
         self._broke = broke
         self._tick = tick
+        self.rounds: int = 0
+        """Rounds that have ended, with or without an answer; the watchdog looks whether they go on."""
         self._outage = Outage("renewing leases")
         self._stopping = threading.Event()
         self._ended = asyncio.Event()
@@ -74,6 +76,7 @@ class KeeperThread:
                 while not self._stopping.wait(delay):
                     self._tick()
                     delay = self._round(keeper)
+                    self.rounds += 1
             finally:
                 keeper.close()
         except BaseException as error:  # noqa: BLE001 - whatever it is, the worker must not go on without its keeper

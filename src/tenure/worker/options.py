@@ -14,6 +14,7 @@ CANCEL_GRACE: Final = 5.0
 """Seconds that a handler has to end after it was told to, before it is abandoned."""
 DRAIN_GRACE: Final = 1.5
 """The same at the end of a drain: what still runs then was already given the whole drain time."""
+STALL_TIMEOUT: Final = 120.0
 UNKNOWN_LIMIT: Final = 12 * 3600.0
 """Seconds for which an unknown job is handed back, before it fails as ``unknown-job`` (P11)."""
 
@@ -76,6 +77,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     drain_timeout: float = 25.0
     """How long running jobs may go on after a signal."""
     cancel_grace: float = CANCEL_GRACE
+    stall_timeout: float = STALL_TIMEOUT
+    """How long claims, settlements or renewals that are due may stand still before the worker ends with an error."""
     unknown_limit: float = UNKNOWN_LIMIT
 
     def __post_init__(self) -> None:
@@ -94,7 +97,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         _whole("max_jobs", self.max_jobs, least=1)
         for name, zero in (
             ("backoff", True), ("timeout", False), ("lease", False), ("sleep", False), ("max_time", False),
-            ("drain_timeout", True), ("cancel_grace", True), ("unknown_limit", True),
+            ("drain_timeout", True), ("cancel_grace", True), ("stall_timeout", False), ("unknown_limit", True),
         ):  # fmt: skip
             _seconds(name, getattr(self, name), zero=zero)
 

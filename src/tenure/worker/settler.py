@@ -54,6 +54,8 @@ class Settler:
         self._drained: asyncio.Event = asyncio.Event()
         self.answered: int = 0
         """Settlements that the store has answered."""
+        self.calls: int = 0
+        """Calls that were answered, or failed as calls may; the watchdog looks whether they go on."""
 
     def put(self, held: Held, settlement: Settlement, failure: Failure | None, now: float) -> None:
         """Hand in the outcome of a lease; from now on a lost lease is told by the settlement's own answer."""
@@ -126,11 +128,17 @@ class Settler:
     async def _together(self, group: list[Outgoing]) -> StoreError | None:
         """Settle a group once, whatever its queues; return what kept the store from answering."""
         try:
-            answers = await self._queue.settle([outgoing.settlement for outgoing in group])
+            answers = await self._settle(group)
         except StoreError as error:
             return error
         self._take(group, answers, unknown=False)
         return None
+
+    async def _settle(self, group: list[Outgoing]) -> Sequence[Settled]:
+        try:
+            return await self._queue.settle([outgoing.settlement for outgoing in group])
+        finally:
+            self.calls += 1
 
     def _part(self, group: list[Outgoing], error: StoreError, lanes: asyncio.TaskGroup) -> None:
         """Let each queue of a group go its own way: one of them may fail for long, and must not hold up the others."""
@@ -150,7 +158,7 @@ class Settler:
         while outgoings:
             group = outgoings[:number]
             try:
-                answers = await self._queue.settle([outgoing.settlement for outgoing in group])
+                answers = await self._settle(group)
             except StoreError as error:
                 unknown = unknown or isinstance(error, OutcomeUnknown)
                 failures += 1

@@ -1,7 +1,8 @@
 """What is looked at each second: leases that lapsed, leases that wait too long, and whether the worker still works.
 
-A worker that is alive and deaf is worse than a dead one, which its supervisor replaces. So a claim loop that should
-progress and does not ends the process with an error, and a handler that blocks the event loop is named in the log.
+A loop that should progress and does not ends the process with an error. The watch itself awaits nothing but its next
+tick, so it stands still only when the event loop does: that is seen from the keeper's thread, and the log names the
+handler that blocks it.
 """
 
 import asyncio
@@ -10,31 +11,27 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from tenure.worker.claims import Claims
+from tenure.context import attempt_in
 from tenure.worker.failures import stack_of
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
 from tenure.worker.line import LONGEST_WAIT, Line
+from tenure.worker.stall import Judged
 
 logger: logging.Logger = logging.getLogger("tenure.worker")
 
 TICK: Final = 1.0
-STALLED_TICKS: Final = 120
-"""Ticks without a claim that was due, after which the worker ends. Ticks, not seconds: a handler that blocks the event
-loop stops the ticks as well, and is no defect of the claim loop."""
 BLOCKED_SECONDS: Final = 3.0
-
-
-class Stalled(Exception):
-    """The claim loop has made no progress although a claim was due."""
 
 
 class Heartbeat:
     """Whether the event loop turns. Beats in the loop, is looked at from the keeper's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, leases: HeldLeases) -> None:
+        self._leases = leases
+        self._loop = asyncio.get_running_loop()
         self._beat = time.monotonic()
         self._looked = self._beat
         self._told = False
@@ -58,7 +55,20 @@ class Heartbeat:
         self._told = True
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - its documented name
         where = stack_of(traceback.extract_stack(frame)) if frame is not None else "unknown"
-        logger.warning("a handler has blocked the event loop for %.0f s; leases are kept; at %s", blocked, where)
+        logger.warning(
+            "%s has blocked the event loop for %.0f s; leases are kept; at %s", self._blocking(), blocked, where
+        )
+
+    def _blocking(self) -> str:
+        """Name the job whose task the loop is in, as far as that can be told from another thread."""
+        task = asyncio.current_task(self._loop)
+        for held in self._leases.snapshot():
+            if task is not None and held.task is task:
+                return f"job {held.lease.id} ({held.name})"
+        # A task that a handler has made carries its attempt in its context; Python 3.11 does not show that.
+        context: Any = getattr(task, "get_context", None)
+        attempt = None if context is None else attempt_in(context())
+        return "a handler" if attempt is None else f"job {attempt.id} ({attempt.name})"
 
 
 class Watch:
@@ -68,24 +78,20 @@ class Watch:
         self,
         leases: HeldLeases,
         line: Line,
-        claims: Claims,
+        loops: Sequence[Judged],
         heartbeat: Heartbeat,
         *,
         lease: float,
-        wait: float,
         told: Callable[[Held, Stop], None],
         give_back: Callable[[Held], None],
     ) -> None:
         self._leases = leases
         self._line = line
-        self._claims = claims
+        self._loops = loops
         self._heartbeat = heartbeat
         self._interval = min(TICK, lease / 6)
-        self._wait = wait
         self._told = told
         self._give_back = give_back
-        self._calls = 0
-        self._stalled = 0.0
 
     async def run(self) -> None:
         """Tick until cancelled; raises ``Stalled``."""
@@ -95,22 +101,14 @@ class Watch:
             self._lapsed()
             for held in self._line.give_up(LONGEST_WAIT):
                 self._give_back(held)
-            self._progress()
+            for loop in self._loops:
+                loop.tick(self._interval)
 
     def _lapsed(self) -> None:
         now = time.monotonic()
         for held in self._leases.snapshot():
             if held.deadline < now and held.stage <= Stage.RUNNING and held.stop is None:
                 self._told(held, Stop.LAPSED)
-
-    def _progress(self) -> None:
-        if self._claims.calls != self._calls or self._claims.waits_rightly:
-            self._calls = self._claims.calls
-            self._stalled = 0.0
-            return
-        self._stalled += self._interval
-        if self._stalled > self._wait + STALLED_TICKS * TICK:
-            raise Stalled(f"no claim was answered for {self._stalled:.0f} s although one was due")
 
 
 def dump_stacks(leases: HeldLeases) -> None:

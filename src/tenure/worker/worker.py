@@ -26,16 +26,18 @@ from tenure.worker.claims import Claims, ClaimTerms
 from tenure.worker.ending import LAST_SETTLE, Ending
 from tenure.worker.executors import Threads
 from tenure.worker.held import HeldLeases
-from tenure.worker.keeper import KeeperThread
+from tenure.worker.keeper import LONGEST_INTERVAL, KeeperThread
 from tenure.worker.limits import Limits
 from tenure.worker.line import Line
 from tenure.worker.marker import RestartMarker
 from tenure.worker.opening import Opening
 from tenure.worker.options import ExitReason, WorkerOptions
 from tenure.worker.orders import Orders
+from tenure.worker.outage import LONGEST_DELAY
 from tenure.worker.reports import Reports
 from tenure.worker.scope import Scopes
 from tenure.worker.settler import Settler
+from tenure.worker.stall import Judged
 from tenure.worker.watch import Heartbeat, Watch, dump_stacks
 
 T = TypeVar("T")
@@ -116,7 +118,7 @@ class Worker:
         scopes = Scopes(app.services)
         scopes.check(app.registry)
         threads = Threads(options.concurrency)
-        heartbeat = Heartbeat()
+        heartbeat = Heartbeat(leases)
         line = Line(options.concurrency, leases)
         settler = Settler(queue, leases, reports, line.settled)
         attempts = Attempts(
@@ -166,9 +168,8 @@ class Worker:
             batch=attempts.look_for_observers,
             unreadable=reports.unreadable,
         )
-        watch = Watch(
-            leases, line, claims, heartbeat, lease=lease, wait=wait, told=orders.told, give_back=orders.give_back
-        )
+        loops = self._judged(claims, settler, keeper, wait)
+        watch = Watch(leases, line, loops, heartbeat, lease=lease, told=orders.told, give_back=orders.give_back)
         ending = Ending(
             line, orders, settler, reports, stopping=self._stopping, at_once=self._at_once, drain=options.drain_timeout
         )
@@ -206,6 +207,29 @@ class Worker:
                 claims.stop()
                 await ending.run(claiming, settling)
                 watching.cancel()
+
+    def _judged(self, claims: Claims, settler: Settler, keeper: KeeperThread, wait: float) -> list[Judged]:
+        limit = self._options.stall_timeout
+        return [
+            Judged(
+                "no claim was answered",
+                steps=lambda: claims.calls,
+                rests=lambda: claims.waits_rightly,
+                limit=limit + wait,
+            ),
+            Judged(
+                "no settlement was answered",
+                steps=lambda: settler.calls,
+                rests=lambda: not settler.open,
+                limit=limit + LONGEST_DELAY,
+            ),
+            Judged(
+                "no lease was renewed",
+                steps=lambda: keeper.rounds,
+                rests=lambda: False,
+                limit=limit + LONGEST_INTERVAL,
+            ),
+        ]
 
     def _opening(self, base: float | None) -> Opening:
         options = self._options
