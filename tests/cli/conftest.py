@@ -67,6 +67,7 @@ class Program:
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(CONFIGURATION)}
         self.env["PYTHONPATH"] = os.pathsep.join(filter(None, [source, self.env.get("PYTHONPATH")]))
         self.env["QUEUE_NAMESPACE"] = "shop"
+        self.env["TENURE_LOG_FORMAT"] = "text"
         self.env["TENURE_URL"] = f"sqlite:///{directory / 'jobs.db'}"
 
     def write(self, name: str, text: str) -> pathlib.Path:

@@ -2,14 +2,22 @@
 
 import json
 import logging
+import os
 import sys
 import time
-from typing import Final, Literal
+from collections.abc import Callable
+from typing import Final, Literal, TextIO
 
-from tenure.cli.output import inert, inert_lines
+import click
+
+from tenure.cli.output import inert, inert_lines, note
 
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
-Format = Literal["text", "json"]
+FORMATS: Final = ("auto", "text", "json")
+Format = Literal["auto", "text", "json"]
+"""``auto``: for people on a terminal, for programs elsewhere."""
+
+_COLOURS: Final = {"DEBUG": "bright_black", "INFO": "green", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
@@ -17,10 +25,17 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 class TextFormatter(logging.Formatter):
     """One line a record, whatever its message holds; a traceback follows on lines of its own, indented."""
 
+    def __init__(self, *, coloured: bool = False) -> None:
+        super().__init__()
+        self._coloured = coloured
+
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        head = f"{when}.{int(record.msecs):03d}Z {record.levelname:<7} {record.name}: {inert(record.getMessage())}"
+        level = f"{record.levelname:<7}"
+        if self._coloured:
+            level = click.style(level, fg=_COLOURS.get(record.levelname))
+        head = f"{when}.{int(record.msecs):03d}Z {level} {record.name}: {inert(record.getMessage())}"
         return "\n    ".join([head, *_more(self, record)])
 
 
@@ -50,8 +65,22 @@ def _more(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
     return [line for text in texts for line in inert_lines(text).split("\n")]
 
 
-def set_up(level: str, form: Format) -> None:
-    """Send all logs from this level on to standard error."""
+def set_up(level: str, form: Format) -> Callable[[str], None]:
+    """Send all logs from this level on to standard error, and return what says a line there whatever the level is."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    in_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
+    handler.setFormatter(JsonFormatter() if in_json else TextFormatter(coloured=_takes_colours(sys.stderr)))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+    def say(line: str) -> None:
+        if in_json:
+            handler.handle(logging.makeLogRecord({"name": "tenure", "levelname": "INFO", "msg": line}))
+        else:
+            note(f"tenure: {inert(line)}")
+
+    return say
+
+
+def _takes_colours(stream: TextIO) -> bool:
+    # https://no-color.org: set to anything but nothing.
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,19 +1,21 @@
 """``tenure worker``."""
 
-import os
+import logging
 import signal
+from collections.abc import Callable
 
 import click
 
-from tenure.app import Tenure
 from tenure.cli import logs
+from tenure.cli.banner import banner, warnings
 from tenure.cli.errors import ExitCode
 from tenure.cli.options import Claimed, claimed_queues, seconds, setting
-from tenure.cli.output import note
-from tenure.cli.target import find_app
-from tenure.registry import DEFAULT_QUEUE
+from tenure.cli.reload import run_reloading
+from tenure.cli.target import Target, find_target, load
 from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 from tenure.worker.options import STALL_TIMEOUT
+
+logger: logging.Logger = logging.getLogger("tenure.worker")
 
 
 @click.command()
@@ -45,7 +47,14 @@ from tenure.worker.options import STALL_TIMEOUT
     help="End, with an error, when claims, settlements or renewals stand still for so long.",
 )
 @setting("--log-level", type=click.Choice(logs.LEVELS, case_sensitive=False), default="info", show_default=True)
-@setting("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@setting(
+    "--log-format",
+    type=click.Choice(logs.FORMATS),
+    default="auto",
+    show_default=True,
+    help="Lines of text or of JSON; auto: text on a terminal, JSON elsewhere.",
+)
+@setting("--reload", is_flag=True, help="For development: start anew when a source file changes.")
 def worker(
     target: str | None,
     claimed: Claimed,
@@ -65,6 +74,7 @@ def worker(
     stall_timeout: float,
     log_level: str,
     log_format: logs.Format,
+    reload: bool,
 ) -> int:
     """Run the jobs of APP, which is module:attribute.
 
@@ -72,7 +82,7 @@ def worker(
     Ctrl-C end the worker in order: it claims no more, lets running jobs end, gives back the rest. A second signal
     gives them back at once, and the exit code is 1 then.
     """
-    logs.set_up(log_level, log_format)
+    say = logs.set_up(log_level, log_format)
     options = WorkerOptions(
         queues=claimed.names,
         weights=claimed.weights,
@@ -90,32 +100,23 @@ def worker(
         drain_timeout=drain_timeout,
         stall_timeout=stall_timeout,
     )
-    ended = _run(target, options)
-    note(f"tenure: stopped: {ended.reason.value}{', forced by a second signal' if ended.forced else ''}")
+    place = find_target(target)
+    if reload:
+        return run_reloading(place, say)
+    ended = _run(place, options, say)
+    say(f"stopped: {ended.reason.value}{', forced by a second signal' if ended.forced else ''}")
     return ExitCode.FAILED if ended.forced or ended.reason is ExitReason.ERROR else ExitCode.DONE
 
 
-def _run(target: str | None, options: WorkerOptions) -> Ended:
+def _run(target: Target, options: WorkerOptions, say: Callable[[str], None]) -> Ended:
     # The worker handles its signals from its start on. Before that, while the application is imported, either of the
     # two that stop a worker in order finds none that runs: the order is the same, and so is the exit code.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        app = find_app(target)
-        note(banner(app, options))
+        app = load(target)
+        say(banner(app, options))
+        for warning in warnings(app, options):
+            logger.warning("%s", warning)
         return run_worker(app, options)
     except KeyboardInterrupt:
         return Ended(ExitReason.SHUTDOWN)
-
-
-def banner(app: Tenure, options: WorkerOptions) -> str:
-    """Return the line that a worker starts with: what it works on, without hosts and credentials."""
-    settings = app.settings.connection(options.connection)
-    selected = app.infrastructure(options.connection).selected
-    queues = options.queues or sorted(app.registry.queues() | {DEFAULT_QUEUE})
-    if options.weights is not None:
-        queues = [f"{queue}:{weight}" for queue, weight in options.weights.items()]
-    jobs = sum(1 for _ in app.registry)
-    return (
-        f"worker starts: store {selected}, namespace {settings.namespace}, queues {','.join(queues)}, "
-        f"concurrency {options.concurrency}, {jobs} job{'' if jobs == 1 else 's'} registered, process {os.getpid()}"
-    )
