@@ -2,11 +2,13 @@
 
 import json
 import logging
+import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from tenure.cli.logs import JsonFormatter, TextFormatter
+from tenure.cli.logs import Format, JsonFormatter, TextFormatter, set_up
 
 
 def record(message: str, *, error: bool = False, **extra: object) -> logging.LogRecord:
@@ -57,3 +59,51 @@ def test_stacks_asked_for_are_shown_line_by_line() -> None:
     made = record("stacks")
     made.stack_info = "Stack:\n  File a\n  File b"
     assert TextFormatter().format(made).split("\n")[1:] == ["    Stack:", "      File a", "      File b"]
+
+
+@pytest.fixture
+def root() -> Iterator[None]:
+    """Takes back what a set-up of the logs leaves behind."""
+    root = logging.getLogger()
+    handlers, level = root.handlers.copy(), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def shown(form: Format, **environ: str) -> list[str]:
+    """Log and say something to a terminal, and return its lines."""
+    reader, writer = os.openpty()
+    with pytest.MonkeyPatch.context() as patched, os.fdopen(writer, "w") as stream:
+        patched.setattr(sys, "stderr", stream)
+        for name, value in {"TERM": "xterm", "NO_COLOR": "", **environ}.items():
+            patched.setenv(name, value)
+        say = set_up("warning", form)
+        logging.getLogger("tenure.worker").warning("careful")
+        logging.getLogger("tenure.worker").info("not at this level")
+        say("started\x1b[2J")
+        text = ""
+        while text.count("\n") < 2:
+            text += os.read(reader, 10_000).decode()
+    os.close(reader)
+    return text.splitlines()
+
+
+@pytest.mark.usefixtures("root")
+def test_a_terminal_gets_coloured_text() -> None:
+    warned, said = shown("auto")
+    assert warned.endswith("Z \x1b[33mWARNING\x1b[0m tenure.worker: careful")
+    assert said == "tenure: started\\x1b[2J"
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_colours_can_be_declined(name: str, value: str) -> None:
+    assert "\x1b" not in "".join(shown("text", **{name: value}))
+
+
+@pytest.mark.usefixtures("root")
+def test_json_is_json_on_a_terminal_too_when_asked_for() -> None:
+    warned, said = map(json.loads, shown("json"))
+    assert (warned["level"], warned["message"]) == ("warning", "careful")
+    assert (said["logger"], said["level"], said["message"]) == ("tenure", "info", "started\x1b[2J")

@@ -24,6 +24,17 @@ class Mailer: ...
 def send(to: str, *, mailer: Mailer = Injected) -> None: ...
 """
 
+ODD = """
+from tenure import Tenure
+
+app = Tenure("memory://")
+
+
+@app.job(name="count", result_ttl=60)
+def count() -> int:
+    return 1
+"""
+
 BUSY = ["worker", "shop:app", "--queues", "slow", "--concurrency", "2"]
 
 
@@ -165,6 +176,26 @@ def test_logs_are_lines_of_json_when_asked_for(tenure: Program) -> None:
     assert lines
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
     assert "hunter2" not in json.dumps([line["message"] for line in lines])
+
+
+def test_where_no_terminal_reads_them_all_its_lines_are_json(tenure: Program) -> None:
+    push(tenure, "greet", ["Ana"])
+    done = tenure("worker", "shop:app", "--stop-when-empty", env={"TENURE_LOG_FORMAT": "auto"})
+    first, *_, last = [json.loads(line)["message"] for line in done.stderr.splitlines()]
+    assert first.startswith("worker starts: store sql")
+    assert last == "stopped: empty"
+
+
+def test_it_warns_of_what_is_probably_not_meant(tenure: Program) -> None:
+    tenure.write("empty.py", "from tenure import Tenure\napp = Tenure()\n")
+    tenure.write("odd.py", ODD)
+    assert "no job is registered" in tenure("worker", "empty:app", "--stop-when-empty").stderr
+    said = tenure("worker", "odd:app", "--stop-when-empty").stderr
+    assert "is this process's own memory" in said
+    assert "keeps no results, which these jobs ask for: count" in said
+    said = tenure("worker", "shop:app", "--stop-when-empty", env={"TENURE_URL": ""}).stderr
+    assert "no store is configured" in said
+    assert "WARNING" not in tenure("worker", "shop:app", "--stop-when-empty").stderr
 
 
 def test_the_application_is_found_in_the_environment_and_in_pyproject(tenure: Program) -> None:

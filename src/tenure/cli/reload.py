@@ -120,20 +120,22 @@ def run_reloading(target: Target, say: Callable[[str], None]) -> int:
         # Bytecode is matched by whole seconds and sizes: a quick second change could run as the first one.
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return Reloader([sys.executable, "-m", "tenure", *arguments], environ, _sources(target), say).run()
+    return Reloader([sys.executable, "-m", "tenure", *arguments], environ, sources(target), say).run()
 
 
-def _sources(target: Target) -> list[Path]:
-    """Return the directory that imports start from, and that of the application when it is installed elsewhere."""
-    name = target.module.partition(".")[0]
-    spec = PathFinder.find_spec(name, [str(target.root), *sys.path])
-    places = [] if spec is None else [*(spec.submodule_search_locations or []), *([spec.origin] if spec.origin else [])]
-    packages = Path(sysconfig.get_path("purelib"))
-    away = {Path(place).parent for place in places}
-    return [
-        target.root,
-        *(place for place in away if not place.is_relative_to(target.root) and not place.is_relative_to(packages)),
+def sources(target: Target) -> list[Path]:
+    """Return the directory that imports start from, and that of the application when it is elsewhere on the path."""
+    spec = PathFinder.find_spec(target.module.partition(".")[0], [str(target.root), *sys.path])
+    if spec is None:
+        return [target.root]
+    places = spec.submodule_search_locations or ([str(Path(spec.origin).parent)] if spec.origin else [])
+    installed = Path(sysconfig.get_path("purelib"))
+    away = [
+        place
+        for place in map(Path, places)
+        if not place.is_relative_to(target.root) and not place.is_relative_to(installed)
     ]
+    return [target.root, *away]
 
 
 def _shell_code(code: int) -> int:
