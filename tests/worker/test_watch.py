@@ -26,7 +26,7 @@ async def sleeps(label: str, seconds: float) -> None:
 
 
 async def blocks() -> None:
-    time.sleep(1.0)  # noqa: ASYNC251 - handler
+    time.sleep(1.0)  # handler  # noqa: ASYNC251
     seen.append("blocked")
 
 
