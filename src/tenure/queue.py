@@ -108,6 +108,9 @@ class Lease(Discreet, frozen=True, kw_only=True, gc=False):
     doomed: Doom | None = None
     suspect: bool = False
     """One crash short of its limit, with a crash behind it: a process holds at most one such lease (P4)."""
+    waited: float | None = None
+    """Seconds between when it was ready or due and this claim, by the store's clock; None where the driver does not
+    tell."""
 
     @property
     def attempt(self) -> int:

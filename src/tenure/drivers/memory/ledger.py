@@ -153,8 +153,9 @@ class Ledger:
         return None
 
     def _lease(self, job: Job, length: float, crash_limit: int, sent: float, holder: str | None) -> Lease:
-        self._leave_lines(job)
         now = self._clock.monotonic()
+        waited = now - self._ready_since[job.id]
+        self._leave_lines(job)
         # A fence is never below the wall clock, so that it also rises from one life of the process to the next.
         self._fence = max(self._fence + 1, int(self._clock.time() * 1e6))
         doomed = job.doom(crash_limit, now)
@@ -163,7 +164,9 @@ class Ledger:
         self._running[job.id] = job
         self._leased.add(job, (job.hold.deadline, job.entry))
         suspect = doomed is None and job.suspect(crash_limit)
-        return listing.lease(self._name, job, job.hold, sent + length, doomed=doomed, suspect=suspect)
+        return listing.lease(
+            self._name, job, job.hold, sent + length, doomed=doomed, suspect=suspect, waited=waited
+        )
 
     def _leave_lines(self, job: Job) -> None:
         """Take a waiting job out of whatever line it stands in."""

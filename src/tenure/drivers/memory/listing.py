@@ -70,7 +70,14 @@ def held(queue: str, leased: Line, holder: str, *, limit: int, cursor: str | Non
 
 
 def lease(
-    queue: str, job: Job, hold: Hold, deadline: float, *, doomed: Doom | None = None, suspect: bool = False
+    queue: str,
+    job: Job,
+    hold: Hold,
+    deadline: float,
+    *,
+    doomed: Doom | None = None,
+    suspect: bool = False,
+    waited: float | None = None,
 ) -> Lease:
     """Return what the holder of a job has of it."""
     return Lease(
@@ -87,6 +94,7 @@ def lease(
         envelope=job.envelope,
         doomed=doomed,
         suspect=suspect,
+        waited=waited,
     )
 
 

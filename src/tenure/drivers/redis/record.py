@@ -58,6 +58,7 @@ def member(lease: Lease) -> str:
 def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -> Lease:
     """Return the lease that a claim's reply tells of."""
     job_id, incarnation, deliveries, free, crashes, token, fence, length = named.decode().split("|")
+    end = record.index(b"\n")
     return Lease(
         queue=queue,
         id=job_id,
@@ -69,9 +70,10 @@ def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -
         crashes=int(crashes),
         length=int(length) / 1000,
         deadline=deadline,
-        envelope=record[record.index(b"\n") + 1 :],
+        envelope=record[end + 1 :],
         doomed=_DOOMS.get(mark),
         suspect=mark == "s",
+        waited=_waited(record[:end], fence),
     )
 
 
@@ -81,6 +83,15 @@ def held_lease(queue: str, named: bytes, record: bytes, deadline: float) -> Leas
         return lease(queue, named, record, "", deadline)
     except ValueError:
         return None
+
+
+def _waited(header: bytes, fence: str) -> float | None:
+    """Return how long a job was ready. Both times are the server's: a fence is its clock's µs, or just ahead of it."""
+    fields = header.split(b"|", 7)
+    # A line that is not ours may hold anything, and more digits than any number has.
+    if len(fields) < 8 or len(fields[6]) > 15 or not fields[6].isdigit():
+        return None
+    return max(0.0, int(fence) / 1e6 - int(fields[6]) / 1e3)
 
 
 def failure_line(failure: Failure) -> bytes:

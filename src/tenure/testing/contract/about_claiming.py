@@ -41,6 +41,19 @@ async def test_a_lease_tells_what_it_was_given_for(store: StoreUnderTest) -> Non
     assert before + 7.5 <= lease.deadline <= after + 7.5
 
 
+async def test_a_lease_tells_how_long_its_job_was_ready_or_due(store: StoreUnderTest) -> None:
+    await push(store.queue, job("early"), job("late", delay=0.4))
+    await asyncio.sleep(0.2)
+    early = await claim_one(store.queue)
+    assert early.waited is None or 0.15 < early.waited < 10
+    late = await claim_one(store.queue, wait=10)
+    # From its due time and not from its push: a delay is no wait.
+    assert late.waited is None or 0 <= late.waited < 0.35
+    await store.queue.settle([Release(early)])
+    again = await claim_one(store.queue)
+    assert again.waited is None or (early.waited is not None and again.waited < 0.15)
+
+
 async def test_a_lease_is_trusted_from_before_the_claim_that_brought_it_was_sent(store: StoreUnderTest) -> None:
     # The claim waits first: a deadline counted from its return would outlive the store's own.
     await push(store.queue, job(delay=0.2))

@@ -104,7 +104,7 @@ PROMOTE: Final = "UPDATE tenure_jobs SET state = ?, rank = -priority, entry = ?,
 """A due job enters its line at the tail."""
 
 FIRST: Final = """
-SELECT rank, entry, incarnation, id, crash_limit, expires, deliveries, free, crashes, cancel_requested, envelope
+SELECT rank, entry, incarnation, id, crash_limit, expires, deliveries, free, crashes, cancel_requested, since, envelope
 FROM tenure_jobs WHERE shelf = ? AND state = ? ORDER BY rank, entry LIMIT ?
 """
 """The first jobs of the ready line, or of the suspects'."""

@@ -65,6 +65,7 @@ class Candidate(NamedTuple):
     free: int
     crashes: int
     cancel_requested: int
+    since: int
     envelope: bytes
 
     def __repr__(self) -> str:
@@ -284,6 +285,7 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
                 envelope=candidate.envelope,
                 doomed=doomed,
                 suspect=doomed is None and _suspect(candidate.crash_limit, candidate.crashes, claim.crash_limit),
+                waited=max(0, transaction.now - candidate.since) / SECOND,
             )
         )
     return leases
