@@ -29,6 +29,7 @@ from tenure.portal import blocking, refuse_loop, require_loop
 from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue
 from tenure.registry import DEFAULT_QUEUE, Registry
 from tenure.surroundings import Lifespan, Middlewares
+from tenure.tracing import Tracing
 
 if TYPE_CHECKING:
     import svcs
@@ -69,6 +70,8 @@ class Tenure:
         """What stands around every attempt; ``@app.middleware`` adds to it."""
         self.lifespan: Lifespan = Lifespan()
         """What stands around a worker's life; ``@app.lifespan`` sets it."""
+        self.tracing: Tracing | None = None
+        """What observes pushes, claims and settlements; ``tenure.ext.otel.instrument`` sets it."""
         self._given = {
             **({} if url is None else {"url": url}),
             **({} if namespace is None else {"namespace": check_namespace(namespace)}),
@@ -81,7 +84,12 @@ class Tenure:
         self.operate: Operations = Operations(self._connections)
         """What operators read and change: jobs, failed ones, unreadable records, pauses, restarts."""
         self._dispatcher = Dispatcher(
-            self.registry, self._connections, self.events, self.operate, clock or SystemClock()
+            self.registry,
+            self._connections,
+            self.events,
+            self.operate,
+            clock or SystemClock(),
+            lambda: self.tracing,
         )
 
     @functools.cached_property

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tenure.call import Call
@@ -27,6 +27,7 @@ from tenure.naming import new_job_id
 from tenure.options import JobDefaults, Options
 from tenure.queue import Push, Pushed, PushOutcome
 from tenure.registry import DEFAULT_QUEUE, Registry
+from tenure.tracing import Departure, Tracing, departing, travelling
 
 R = TypeVar("R")
 
@@ -46,54 +47,65 @@ class Dispatcher:
     """Pushes the calls of one application."""
 
     def __init__(
-        self, registry: Registry, connections: Connections, events: Events, store: Store, clock: Clock
+        self,
+        registry: Registry,
+        connections: Connections,
+        events: Events,
+        store: Store,
+        clock: Clock,
+        tracing: Callable[[], Tracing | None],
     ) -> None:
         self._registry = registry
         self._connections = connections
         self._events = events
         self._store = store
         self._clock = clock
+        self._tracing = tracing
 
     async def push(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call: see ``Tenure.push``."""
-        prepared = self._prepare(call)
-        [outcome] = await prepared.connection.queue.push([prepared.push])
-        return self._stored(prepared, outcome)
+        with departing(self._tracing()) as departure:
+            prepared = self._prepare(call, departure)
+            [outcome] = await prepared.connection.queue.push([prepared.push])
+            return self._stored(prepared, outcome)
 
     def push_sync(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call over a blocking connection."""
-        prepared = self._prepare(call)
-        [outcome] = prepared.connection.pusher.push([prepared.push])
-        return self._stored(prepared, outcome)
+        with departing(self._tracing()) as departure:
+            prepared = self._prepare(call, departure)
+            [outcome] = prepared.connection.pusher.push([prepared.push])
+            return self._stored(prepared, outcome)
 
     async def push_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls: see ``Tenure.push_many``."""
         bulk = _Bulk()
-        for chunk in self._chunks(calls, bulk):
-            for connection, part in _runs(chunk):
-                try:
-                    bulk.took(part, await connection.queue.push([prepared.push for prepared in part]))
-                except (StoreError, NotSupported) as error:
-                    bulk.failed(part, error)
-                bulk.check(chunk)
-            await asyncio.sleep(0)  # preparing holds the loop: others get their turn between two chunks
+        with departing(self._tracing()) as departure:
+            for chunk in self._chunks(calls, bulk, departure):
+                for connection, part in _runs(chunk):
+                    try:
+                        bulk.took(part, await connection.queue.push([prepared.push for prepared in part]))
+                    except (StoreError, NotSupported) as error:
+                        bulk.failed(part, error)
+                    bulk.check(chunk)
+                await asyncio.sleep(0)  # preparing holds the loop: others get their turn between two chunks
         return [self._handle(prepared, outcome) for prepared, outcome in bulk.done]
 
     def push_many_sync(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Store many calls over a blocking connection."""
         bulk = _Bulk()
-        for chunk in self._chunks(calls, bulk):
-            for connection, part in _runs(chunk):
-                try:
-                    bulk.took(part, connection.pusher.push([prepared.push for prepared in part]))
-                except (StoreError, NotSupported) as error:
-                    bulk.failed(part, error)
-                bulk.check(chunk)
+        with departing(self._tracing()) as departure:
+            for chunk in self._chunks(calls, bulk, departure):
+                for connection, part in _runs(chunk):
+                    try:
+                        bulk.took(part, connection.pusher.push([prepared.push for prepared in part]))
+                    except (StoreError, NotSupported) as error:
+                        bulk.failed(part, error)
+                    bulk.check(chunk)
         return [self._handle(prepared, outcome) for prepared, outcome in bulk.done]
 
     # ------------------------------------------------------------------------------------------------------- preparing
 
-    def _prepare(self, call: Call[Any]) -> Prepared:
+    def _prepare(self, call: Call[Any], departure: Departure) -> Prepared:
         definition = call.definition
         if self._registry.get(definition.name) is not definition:
             raise NotRegistered(f"the job {definition.name!r} belongs to another application; nothing was sent")
@@ -117,22 +129,20 @@ class Dispatcher:
             priority=priority,
             timeout=options.timeout or below.timeout,
             backoff=options.backoff,
-            meta=options.meta or {},
+            meta=travelling(options.meta, departure),
         )
-        return Prepared(
-            connection,
-            Push(
-                queue=queue,
-                id=job_id,
-                envelope=encode(envelope, max_bytes=tuning.max_payload_bytes),
-                delay=delay,
-                priority=priority,
-                crash_limit=max_attempts,
-                expires_in=expires_in,
-                durability=options.durability or below.durability or 1,
-            ),
-            definition.name,
+        push = Push(
+            queue=queue,
+            id=job_id,
+            envelope=encode(envelope, max_bytes=tuning.max_payload_bytes),
+            delay=delay,
+            priority=priority,
+            crash_limit=max_attempts,
+            expires_in=expires_in,
+            durability=options.durability or below.durability or 1,
         )
+        departure.carries(push, definition.name)
+        return Prepared(connection, push, definition.name)
 
     def _times(self, options: Options, below: JobDefaults) -> tuple[float, float | None]:
         delay = options.delay or 0.0
@@ -145,13 +155,13 @@ class Dispatcher:
             )
         return delay, expires_in
 
-    def _chunks(self, calls: Iterable[Call[Any]], bulk: "_Bulk") -> Iterator[list[Prepared]]:
+    def _chunks(self, calls: Iterable[Call[Any]], bulk: "_Bulk", departure: Departure) -> Iterator[list[Prepared]]:
         source = iter(calls)
         while True:
             chunk: list[Prepared] = []
             try:
                 for call in itertools.islice(source, CHUNK):
-                    chunk.append(self._prepare(call))  # noqa: PERF401 - what was prepared before a refusal is counted
+                    chunk.append(self._prepare(call, departure))  # noqa: PERF401 - what was prepared before a refusal is counted
             except Refused as error:
                 bulk.refused(len(chunk), error)
             if not chunk:

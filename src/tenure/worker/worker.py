@@ -113,6 +113,8 @@ class Worker:
     async def _live(self) -> ExitReason:
         app, options, leases, reports = self._app, self._options, self._leases, self._reports
         queue = app.queue(options.connection)
+        if app.tracing is not None:
+            queue = app.tracing.around(queue)
         settings = app.settings.connection(options.connection)
         lease = options.lease or float(settings.visibility_timeout)
         scopes = Scopes(app.services)
