@@ -39,13 +39,18 @@ class AttemptStarted(AttemptEvent, frozen=True, kw_only=True):
     """A handler is about to run."""
 
 
-class JobSucceeded(AttemptEvent, frozen=True, kw_only=True):
+class AttemptEnded(AttemptEvent, frozen=True, kw_only=True):
+    """The store has taken the outcome of an attempt: one of the kinds below."""
+
+    seconds: float = 0.0
+    """How long its handler ran; 0 when it did not."""
+
+
+class JobSucceeded(AttemptEnded, frozen=True, kw_only=True):
     """The store has taken the acknowledgement."""
 
-    seconds: float
 
-
-class JobReleased(AttemptEvent, frozen=True, kw_only=True):
+class JobReleased(AttemptEnded, frozen=True, kw_only=True):
     """The store has taken the job back for another attempt."""
 
     delay: float
@@ -53,21 +58,21 @@ class JobReleased(AttemptEvent, frozen=True, kw_only=True):
     failure: Failure | None
 
 
-class JobFailed(AttemptEvent, frozen=True, kw_only=True):
+class JobFailed(AttemptEnded, frozen=True, kw_only=True):
     """The job is in the failed store."""
 
     failure: Failure
 
 
-class JobDiscarded(AttemptEvent, frozen=True, kw_only=True):
+class JobDiscarded(AttemptEnded, frozen=True, kw_only=True):
     """The handler discarded the job."""
 
 
-class JobCancelled(AttemptEvent, frozen=True, kw_only=True):
+class JobCancelled(AttemptEnded, frozen=True, kw_only=True):
     """A release found a cancel request: the job is gone."""
 
 
-class JobSetAside(AttemptEvent, frozen=True, kw_only=True):
+class JobSetAside(AttemptEnded, frozen=True, kw_only=True):
     """The record cannot be read; it is in the unreadable store, byte for byte."""
 
     reason: str

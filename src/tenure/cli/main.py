@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "resume": ("tenure.cli.resume:resume", "Hand out the jobs of paused queues again."),
     "restart": ("tenure.cli.restart:restart", "Ask all workers to finish what runs and exit."),
     "health": ("tenure.cli.health:health", "Tell whether the store can be used."),
+    "metrics": ("tenure.cli.metrics:metrics", "Print the store's view of its queues for Prometheus."),
     "doctor": ("tenure.cli.doctor:doctor", "Look at the store for what loses jobs."),
     "demo": ("tenure.cli.demo.command:demo", "Watch real work survive a killed worker."),
     "completion": ("tenure.cli.completion:completion", "Print a shell's completion script."),

@@ -1,7 +1,7 @@
 """``tenure status``."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
@@ -9,19 +9,9 @@ from tenure.cli import output
 from tenure.cli.options import json_option, queues, store_options
 from tenure.cli.output import age, say, table
 from tenure.cli.store import Store, Where, operate
-from tenure.errors import NotSupported
-from tenure.queue import Counts
+from tenure.operations import QueueOverview, overview
 
 _COLUMNS: Final = ("ready", "delayed", "leased", "lapsed", "failed", "unreadable", "size")
-
-
-class QueueStatus(NamedTuple):
-    """A queue as the command shows it."""
-
-    name: str
-    counts: Counts
-    paused: bool | None
-    """None when the driver pauses nothing."""
 
 
 @click.command()
@@ -38,20 +28,11 @@ def status(names: tuple[str, ...] | None, *, as_json: bool, **where: Any) -> Non
     (_print_json if as_json else _print_table)(counted)
 
 
-async def _count(store: Store, names: Sequence[str] | None) -> Sequence[QueueStatus]:
-    chosen = await store.queues(names)
-    paused: Sequence[bool | None]
-    try:
-        paused = await store.operations.paused(chosen, **store.on)
-    except NotSupported:
-        paused = [None] * len(chosen)
-    return [
-        QueueStatus(name, await store.operations.counts(name, **store.on), flag)
-        for name, flag in zip(chosen, paused, strict=True)
-    ]
+async def _count(store: Store, names: Sequence[str] | None) -> Sequence[QueueOverview]:
+    return await overview(store.operations, await store.queues(names), **store.on)
 
 
-def _print_json(counted: Sequence[QueueStatus]) -> None:
+def _print_json(counted: Sequence[QueueOverview]) -> None:
     rows = [
         {
             "queue": queue.name,
@@ -64,7 +45,7 @@ def _print_json(counted: Sequence[QueueStatus]) -> None:
     say(output.as_json({"queues": rows}))
 
 
-def _print_table(counted: Sequence[QueueStatus]) -> None:
+def _print_table(counted: Sequence[QueueOverview]) -> None:
     rows = [
         (
             queue.name,

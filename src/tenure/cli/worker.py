@@ -7,11 +7,14 @@ from collections.abc import Callable
 import click
 
 from tenure.cli import logs
+from tenure.cli.address import http_option
+from tenure.cli.answering import answering, listening
 from tenure.cli.banner import banner, warnings
 from tenure.cli.errors import ExitCode
 from tenure.cli.options import Claimed, claimed_queues, seconds, setting
 from tenure.cli.reload import run_reloading
 from tenure.cli.target import Target, find_target, load
+from tenure.web.server import Address
 from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 from tenure.worker.options import STALL_TIMEOUT
 
@@ -46,6 +49,7 @@ logger: logging.Logger = logging.getLogger("tenure.worker")
     show_default=True,
     help="End, with an error, when claims, settlements or renewals stand still for so long.",
 )
+@http_option(help="Answer /livez, /readyz and /metrics there, on 127.0.0.1 unless a host is given.")
 @setting("--log-level", type=click.Choice(logs.LEVELS, case_sensitive=False), default="info", show_default=True)
 @setting(
     "--log-format",
@@ -72,6 +76,7 @@ def worker(
     max_time: float | None,
     drain_timeout: float,
     stall_timeout: float,
+    http: Address | None,
     log_level: str,
     log_format: logs.Format,
     reload: bool,
@@ -103,20 +108,21 @@ def worker(
     place = find_target(target)
     if reload:
         return run_reloading(place, say)
-    ended = _run(place, options, say)
+    ended = _run(place, options, http, say)
     say(f"stopped: {ended.reason.value}{', forced by a second signal' if ended.forced else ''}")
     return ExitCode.FAILED if ended.forced or ended.reason is ExitReason.ERROR else ExitCode.DONE
 
 
-def _run(target: Target, options: WorkerOptions, say: Callable[[str], None]) -> Ended:
+def _run(target: Target, options: WorkerOptions, http: Address | None, say: Callable[[str], None]) -> Ended:
     # The worker handles its signals from its start on. Before that, while the application is imported, either of the
     # two that stop a worker in order finds none that runs: the order is the same, and so is the exit code.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        app = load(target)
-        say(banner(app, options))
-        for warning in warnings(app, options):
-            logger.warning("%s", warning)
-        return run_worker(app, options)
+        with listening(http) as listener:
+            app = load(target)
+            say(banner(app, options))
+            for warning in warnings(app, options):
+                logger.warning("%s", warning)
+            return run_worker(app, options, around=answering(listener, app) if listener else None)
     except KeyboardInterrupt:
         return Ended(ExitReason.SHUTDOWN)

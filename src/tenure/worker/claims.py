@@ -73,6 +73,8 @@ class Claims:
         self._call: asyncio.Task[Any] | None = None
         self.calls: int = 0
         """Claims that were answered, or failed as claims may; the watchdog looks whether they go on."""
+        self.failed: int = 0
+        """Those that failed."""
         self.ready: bool = False
         """Whether the last claim that was due succeeded, of one queue at least."""
 
@@ -124,6 +126,11 @@ class Claims:
         return idle or not self._line.due or self._rota.failing
 
     @property
+    def outages(self) -> int:
+        """How often claims began to fail, of one queue or of all."""
+        return self._rota.outages
+
+    @property
     def _held_back(self) -> bool:
         return self._stopped.is_set() or not self._resumed.is_set()
 
@@ -166,6 +173,7 @@ class Claims:
             delay = self._rota.failed(asked.queues, error)
             self.ready = not self._rota.failing
             self.calls += 1
+            self.failed += 1
             await pause(delay, self._stopped)
             return None
         if claimed is None:

@@ -48,7 +48,8 @@ class KeeperThread:
         self._tick = tick
         self.rounds: int = 0
         """Rounds that have ended, with or without an answer; the watchdog looks whether they go on."""
-        self._outage = Outage("renewing leases")
+        self.outage: Outage = Outage("renewing leases")
+        """What its store calls came to; written in the thread."""
         self._stopping = threading.Event()
         self._ended = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -96,11 +97,11 @@ class KeeperThread:
                 failed = error
                 break  # whoever answers for none of these does not for the next, and may take long over it
         if failed is not None:
-            if not self._outage.going_on:
+            if not self.outage.going_on:
                 self._tell(self._failed, type(failed).__name__, len(due))
-            return min(self._outage.failed(failed), self._interval)
+            return min(self.outage.failed(failed), self._interval)
         if due:
-            self._outage.succeeded()
+            self.outage.succeeded()
         return self._interval
 
     def _renew(self, keeper: Keeper, group: Sequence[Held]) -> StoreError | None:

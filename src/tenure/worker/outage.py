@@ -26,6 +26,10 @@ class Outage:
         self._uniform = uniform
         self._failures = 0
         self._since = 0.0
+        self.failed_calls: int = 0
+        """Calls that failed, ever."""
+        self.begun: int = 0
+        """Outages, ever."""
 
     @property
     def going_on(self) -> bool:
@@ -36,8 +40,10 @@ class Outage:
         """Note a failure, and return the seconds to wait: 0.1 doubling to 2, jittered by half."""
         if self._failures == 0:
             self._since = time.monotonic()
+            self.begun += 1
             logger.warning("%s failed, and is tried again until it succeeds: %s", self._doing, _line(error))
         self._failures += 1
+        self.failed_calls += 1
         return delay_after(self._failures, self._uniform)
 
     def succeeded(self) -> None:

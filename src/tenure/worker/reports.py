@@ -122,7 +122,7 @@ class Reports:
         """The store has answered for its outcome."""
         if answer is Settled.CANCELLED:
             logger.info("job %s (%s) was cancelled", held.lease.id, held.name)
-            self._emit(JobCancelled(lease=held.lease, name=held.name))
+            self._emit(JobCancelled(lease=held.lease, name=held.name, seconds=held.seconds))
         else:
             self._done(held, settlement, failure)
 
@@ -156,11 +156,11 @@ class Reports:
             )  # fmt: skip
 
     def _done(self, held: Held, settlement: Settlement, failure: Failure | None) -> None:
-        lease, name = held.lease, held.name
+        lease, name, seconds = held.lease, held.name, held.seconds
         match settlement:
             case Ack():
-                logger.debug("job %s (%s) done in %.3f s", lease.id, name, held.seconds)
-                self._emit(JobSucceeded(lease=lease, name=name, seconds=held.seconds))
+                logger.debug("job %s (%s) done in %.3f s", lease.id, name, seconds)
+                self._emit(JobSucceeded(lease=lease, name=name, seconds=seconds))
             case Release(delay=delay, free=free):
                 if failure is None:
                     logger.debug("job %s (%s) given back for %.1f s, free: %s", lease.id, name, delay, free)
@@ -169,15 +169,17 @@ class Reports:
                         "job %s (%s) failed on attempt %d (%s), again in %.1f s",
                         lease.id, name, lease.attempt, _cause(failure), delay,
                     )  # fmt: skip
-                self._emit(JobReleased(lease=lease, name=name, delay=delay, free=free, failure=failure))
+                self._emit(
+                    JobReleased(lease=lease, name=name, seconds=seconds, delay=delay, free=free, failure=failure)
+                )
             case Fail(failure=final):
                 logger.warning(
                     "job %s (%s) failed for good on attempt %d (%s)", lease.id, name, lease.attempt, _cause(final)
                 )
-                self._emit(JobFailed(lease=lease, name=name, failure=final))
+                self._emit(JobFailed(lease=lease, name=name, seconds=seconds, failure=final))
             case Drop():
                 logger.info("job %s (%s) discarded by its handler", lease.id, name)
-                self._emit(JobDiscarded(lease=lease, name=name))
+                self._emit(JobDiscarded(lease=lease, name=name, seconds=seconds))
             case SetAside(reason=reason):
                 logger.warning("job %s of queue %s cannot be read and was set aside: %s", lease.id, lease.queue, reason)
                 self._emit(JobSetAside(lease=lease, name=name, reason=reason))

@@ -43,6 +43,8 @@ class Rota:
         self._doubtful: list[str] = []
         """Known to have been in a call that failed, and not asked since."""
         self._sick: dict[str, _Sick] = {}
+        self.outages: int = 0
+        """How often claims began to fail, of one queue or of all."""
 
     @property
     def failing(self) -> bool:
@@ -90,7 +92,9 @@ class Rota:
             if queue in self._doubtful:
                 self._doubtful.remove(queue)
             sick = self._sick.setdefault(queue, _Sick(queue))
+            self.outages += not sick.outage.going_on
             sick.again = self._monotonic() + sick.outage.failed(error)
             if len(self._sick) < len(self._queues):
                 return 0.0
+        self.outages += not self._outage.going_on
         return self._outage.failed(error)

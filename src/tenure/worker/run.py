@@ -10,24 +10,31 @@ from collections.abc import Callable
 from tenure.app import Tenure
 from tenure.worker.options import Ended, ExitReason, WorkerOptions
 from tenure.worker.signals import SignalActions, handled
+from tenure.worker.vitals import Vitals
 from tenure.worker.worker import Worker
 
 logger: logging.Logger = logging.getLogger("tenure.worker")
+
+Around = Callable[[Vitals], contextlib.AbstractContextManager[object]]
 
 LAST_SECONDS = 2.0
 """Seconds that tasks which were left behind have to end in."""
 
 
-def run_worker(app: Tenure, options: WorkerOptions | None = None) -> Ended:
+def run_worker(app: Tenure, options: WorkerOptions | None = None, *, around: Around | None = None) -> Ended:
     """Run one worker in a new event loop until it ends, and return how. Blocking; closes the application.
 
-    uvloop is used where it is installed. In the main thread signals are handled and restored afterwards.
+    ``around`` is entered with the worker's vitals before it starts, and left after its end: for what looks at it from
+    a thread of its own. uvloop is used where it is installed. In the main thread signals are handled, and restored
+    afterwards.
     """
     worker = Worker(app, options)
     loop = _loop_factory()()
     try:
         asyncio.set_event_loop(loop)
         with contextlib.ExitStack() as stack:
+            if around is not None:
+                stack.enter_context(around(worker.vitals))
             if threading.current_thread() is threading.main_thread():
                 actions = SignalActions(stop=worker.stop, quiet=worker.quiet, dump=worker.dump)
                 stack.enter_context(handled(loop, actions))

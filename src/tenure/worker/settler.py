@@ -44,7 +44,8 @@ class Settler:
         self._leases = leases
         self._reports = reports
         self._settled = settled
-        self._outage = Outage("settling")
+        self.outage: Outage = Outage("settling")
+        """What its store calls came to."""
         self._waiting: list[Outgoing] = []
         self._in_flight = 0
         self._apart: dict[str, list[Outgoing]] = {}
@@ -142,7 +143,7 @@ class Settler:
 
     def _part(self, group: list[Outgoing], error: StoreError, lanes: asyncio.TaskGroup) -> None:
         """Let each queue of a group go its own way: one of them may fail for long, and must not hold up the others."""
-        self._outage.failed(error)
+        self.outage.failed(error)
         parts: dict[str, list[Outgoing]] = {}
         for outgoing in group:
             parts.setdefault(outgoing.held.lease.queue, []).append(outgoing)
@@ -162,7 +163,7 @@ class Settler:
             except StoreError as error:
                 unknown = unknown or isinstance(error, OutcomeUnknown)
                 failures += 1
-                self._outage.failed(error)
+                self.outage.failed(error)
                 await self._pause(failures)
                 continue
             del outgoings[:number]
@@ -170,7 +171,7 @@ class Settler:
             number, failures, unknown = GROUP, 0, False
         del self._apart[queue]
         if not self._apart:
-            self._outage.succeeded()
+            self.outage.succeeded()
         self._look()
 
     async def _pause(self, failures: int) -> None:

@@ -16,13 +16,19 @@ class Judged:
     """One loop, judged at each tick of the watch."""
 
     def __init__(self, failing: str, *, steps: Callable[[], int], rests: Callable[[], bool], limit: float) -> None:
-        self._failing = failing
-        """What it does not do, for the message."""
+        self.failing: str = failing
+        """What it does not do, for messages."""
         self._steps = steps
         self._rests = rests
         self._limit = limit
         self._seen = 0
-        self._still = 0.0
+        self.still: float = 0.0
+        """Seconds for which it has made no step although it had something to do; safe to read from any thread."""
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether half of the time is over after which it is stalled. Safe from any thread."""
+        return self.still > self._limit / 2
 
     def tick(self, seconds: float) -> None:
         """Look after so many seconds; raises ``Stalled``.
@@ -32,8 +38,8 @@ class Judged:
         """
         steps = self._steps()
         if steps != self._seen or self._rests():
-            self._seen, self._still = steps, 0.0
+            self._seen, self.still = steps, 0.0
             return
-        self._still += seconds
-        if self._still > self._limit:
-            raise Stalled(f"{self._failing} for {self._still:.0f} s although something was to be done")
+        self.still += seconds
+        if self.still > self._limit:
+            raise Stalled(f"{self.failing} for {self.still:.0f} s although something was to be done")

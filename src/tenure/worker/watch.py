@@ -26,23 +26,45 @@ TICK: Final = 1.0
 BLOCKED_SECONDS: Final = 3.0
 
 
+def interval(lease: float) -> float:
+    """Return the seconds between two ticks of a worker whose leases are that long."""
+    return min(TICK, lease / 6)
+
+
 class Heartbeat:
     """Whether the event loop turns. Beats in the loop, is looked at from the keeper's thread."""
 
-    def __init__(self, leases: HeldLeases) -> None:
+    def __init__(self, leases: HeldLeases, interval: float = TICK) -> None:
         self._leases = leases
+        self._interval = interval
         self._loop = asyncio.get_running_loop()
         self._beat = time.monotonic()
         self._looked = self._beat
         self._told = False
         self._thread = threading.get_ident()
+        self._lag = 0.0
+        self.late: float = 0.0
+        """Seconds by which all beats together came late."""
 
     def beat(self) -> None:
         """Note that the loop turns."""
         if self._told:
             logger.warning("the event loop turns again")
             self._told = False
-        self._beat = time.monotonic()
+        now = time.monotonic()
+        self._lag = max(0.0, now - self._beat - self._interval)
+        self.late += self._lag
+        self._beat = now
+
+    @property
+    def lag(self) -> float:
+        """Seconds by which the last beat came late, or by which the next one is late already. Safe from any thread."""
+        return max(self._lag, self.age - self._interval)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last beat. Safe from any thread."""
+        return time.monotonic() - self._beat
 
     def look(self) -> None:
         """Say once, and where, when the loop has not turned for some seconds."""
@@ -89,7 +111,7 @@ class Watch:
         self._line = line
         self._loops = loops
         self._heartbeat = heartbeat
-        self._interval = min(TICK, lease / 6)
+        self._interval = interval(lease)
         self._told = told
         self._give_back = give_back
 

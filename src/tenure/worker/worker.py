@@ -38,7 +38,8 @@ from tenure.worker.reports import Reports
 from tenure.worker.scope import Scopes
 from tenure.worker.settler import Settler
 from tenure.worker.stall import Judged
-from tenure.worker.watch import Heartbeat, Watch, dump_stacks
+from tenure.worker.vitals import Parts, Vitals
+from tenure.worker.watch import Heartbeat, Watch, dump_stacks, interval
 
 T = TypeVar("T")
 DEFAULT_SLEEP: Final = 1.0
@@ -64,6 +65,8 @@ class Worker:
         self._forced = False
         self._started = False
         self._claims: Claims | None = None
+        self.vitals: Vitals = Vitals(self._options.concurrency)
+        """How it fares, for whoever asks from another thread."""
 
     async def run(self) -> ExitReason:
         """Work until a limit is reached, a restart is asked for or ``stop`` is called, and return why. Once per worker.
@@ -120,7 +123,7 @@ class Worker:
         scopes = Scopes(app.services)
         scopes.check(app.registry)
         threads = Threads(options.concurrency)
-        heartbeat = Heartbeat(leases)
+        heartbeat = Heartbeat(leases, interval(lease))
         line = Line(options.concurrency, leases)
         settler = Settler(queue, leases, reports, line.settled)
         attempts = Attempts(
@@ -174,6 +177,17 @@ class Worker:
         watch = Watch(leases, line, loops, heartbeat, lease=lease, told=orders.told, give_back=orders.give_back)
         ending = Ending(
             line, orders, settler, reports, stopping=self._stopping, at_once=self._at_once, drain=options.drain_timeout
+        )
+        self.vitals.attach(
+            Parts(
+                line=line,
+                leases=leases,
+                claims=claims,
+                settler=settler,
+                keeper=keeper,
+                heartbeat=heartbeat,
+                loops=loops,
+            )
         )
         reports.worker_started(queues, options.concurrency, lease)
         keeper.start()

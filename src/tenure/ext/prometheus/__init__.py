@@ -1,0 +1,16 @@
+"""Metrics in Prometheus' text form: those of a worker, and the store's own view of its queues.
+
+``tenure worker --http`` and ``tenure metrics`` serve them; a program that serves its own can use what is here.
+"""
+
+from tenure.errors import MissingExtra
+
+try:
+    import prometheus_client as prometheus_client
+except ImportError:
+    raise MissingExtra("prometheus", "tenure.ext.prometheus") from None
+
+from tenure.ext.prometheus.store import StoreMetrics
+from tenure.ext.prometheus.worker import WorkerMetrics
+
+__all__ = ["StoreMetrics", "WorkerMetrics"]

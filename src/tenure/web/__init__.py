@@ -1,0 +1,1 @@
+"""What tenure answers over HTTP."""
