@@ -101,7 +101,7 @@ def test_a_worker_answers_while_a_handler_blocks_its_loop(tenure: Program) -> No
         processes.eventually(lambda: ask(port, "/readyz")[0] == 200, what="a claim has succeeded")
         tenure("push", "blocks", "[3]", "--app", "blocking:app")
         worker.wait_for_output("blocking", 10)
-        asked = 0
+        asked, text = 0, ""
         while "let go" not in worker.output:
             begun = time.monotonic()
             assert ask(port, "/livez")[:2] == (200, "alive\n")
