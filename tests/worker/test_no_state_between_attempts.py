@@ -191,6 +191,10 @@ def build(app: Tenure) -> None:
         return await call_next()
 
 
+async def has_run(job_id: str) -> None:
+    await until(lambda: job_id in ran, what=f"{job_id} runs")
+
+
 # W13
 @pytest.mark.parametrize("concurrency", [1, 8])
 async def test_no_attempt_sees_anything_of_another(app: Tenure, concurrency: int) -> None:
@@ -220,9 +224,9 @@ async def test_after_a_cancelled_attempt_the_next_one_is_clean(app: Tenure) -> N
     async with working(app, concurrency=1, backoff=0.0):
         for kind in ("coroutine", "threaded"):
             running = await app.push(app.call(kind, ["is cancelled"]))
-            await until(lambda running=running: running.id in ran, what=f"{kind} runs")
+            await has_run(running.id)
             await app.cancel("default", [running.id])
             after = await app.push(app.call(kind, ["succeeds"]))
-            await until(lambda after=after: after.id in ran, what="the next one runs")
+            await has_run(after.id)
     assert found == []
     assert not any(service.open for service in Service.made)
