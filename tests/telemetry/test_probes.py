@@ -13,7 +13,7 @@ from tenure.worker import vitals as vital
 from tenure.worker.vitals import Vitals
 from tests.cli.conftest import Program
 from tests.support import processes
-from tests.telemetry.asking import answering, ask, ask_raw
+from tests.telemetry.asking import answering, ask, ask_raw, samples, value
 
 BLOCKING = """
 import time
@@ -101,17 +101,14 @@ def test_a_worker_answers_while_a_handler_blocks_its_loop(tenure: Program) -> No
         processes.eventually(lambda: ask(port, "/readyz")[0] == 200, what="a claim has succeeded")
         tenure("push", "blocks", "[3]", "--app", "blocking:app")
         worker.wait_for_output("blocking", 10)
-        asked, text = 0, ""
+        found = []
         while "let go" not in worker.output:
             begun = time.monotonic()
             assert ask(port, "/livez")[:2] == (200, "alive\n")
-            assert time.monotonic() - begun < 1
-            text = ask(port, "/metrics")[1]
-            asked += 1
-        assert asked > 1
-        assert "tenure_jobs_in_flight 1.0" in text
-        lag = next(line for line in text.splitlines() if line.startswith("tenure_loop_lag_seconds "))
-        assert float(lag.split()[1]) > 0.3
+            assert time.monotonic() - begun < 2
+            found.append(samples(ask(port, "/metrics")[1]))
+        assert value(found[0], "tenure_jobs_in_flight") == 1
+        assert max(value(one, "tenure_loop_lag_seconds") for one in found) > 0.3
         assert tenure("health", "--live", "--http", str(port)).stdout == "alive\n"
         assert worker.stop() == 0
     done = tenure("health", "--live", "--http", str(port))

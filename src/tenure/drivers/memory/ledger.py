@@ -164,9 +164,7 @@ class Ledger:
         self._running[job.id] = job
         self._leased.add(job, (job.hold.deadline, job.entry))
         suspect = doomed is None and job.suspect(crash_limit)
-        return listing.lease(
-            self._name, job, job.hold, sent + length, doomed=doomed, suspect=suspect, waited=waited
-        )
+        return listing.lease(self._name, job, job.hold, sent + length, doomed=doomed, suspect=suspect, waited=waited)
 
     def _leave_lines(self, job: Job) -> None:
         """Take a waiting job out of whatever line it stands in."""
