@@ -28,11 +28,11 @@ SECRET = "hunter2-canary"
 
 
 async def works(text: str) -> None:
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)  # handler
 
 
 def works_in_a_thread(text: str) -> None:
-    time.sleep(0.01)
+    time.sleep(0.01)  # handler
 
 
 async def fails(text: str) -> None:

@@ -141,7 +141,7 @@ async def coroutine(how: str, *, service: Service = Injected) -> None:
 async def plain_coroutine(how: str) -> None:
     identity = looks(None)
     # A task of its own, left behind: it keeps this attempt's context, and gives it to nobody.
-    left = asyncio.create_task(asyncio.sleep(0.01))
+    left = asyncio.create_task(asyncio.sleep(0.01))  # handler
     await asyncio.sleep(0)
     left.add_done_callback(lambda _: mine.set("of a task that was left behind"))
     looks_again(identity, None)
