@@ -10,6 +10,7 @@ import pytest
 from tenure.web.probes import probes
 from tenure.web.server import Address, Answer, Listener
 from tenure.worker import vitals as vital
+from tenure.worker.stall import Judged
 from tenure.worker.vitals import Vitals
 from tests.cli.conftest import Program
 from tests.support import processes
@@ -154,8 +155,10 @@ class Stub:
         self.__dict__.update(attributes)
 
 
-def parts(*, age: float = 0.0, stalled: float = 0.0, ready: bool = True) -> Any:
-    return Stub(heartbeat=Stub(age=age), watch=Stub(stalled=stalled), claims=Stub(ready=ready))
+def parts(*, age: float = 0.0, still: float = 0.0, ready: bool = True) -> Any:
+    loop = Judged("no claim was answered", steps=lambda: 0, rests=lambda: False, limit=120)
+    loop.tick(still)
+    return Stub(heartbeat=Stub(age=age), loops=[loop], claims=Stub(ready=ready))
 
 
 def test_what_counts_as_dead_and_as_ready() -> None:
@@ -167,9 +170,12 @@ def test_what_counts_as_dead_and_as_ready() -> None:
         (parts(), 200, 200),
         (parts(ready=False), 200, 503),
         (parts(age=late), 503, 200),
-        (parts(stalled=late), 503, 200),
+        (parts(still=59), 200, 200),
+        (parts(still=late), 503, 200),
     ):
         vitals.attach(state)
         assert (routes["/livez"]().status, routes["/readyz"]().status) == (live, ready)
     vitals.attach(parts(age=late))
     assert routes["/livez"]().body == b"the event loop has not turned for 61 s\n"
+    vitals.attach(parts(still=late))
+    assert routes["/livez"]().body == b"no claim was answered for 61 s\n"
