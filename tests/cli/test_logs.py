@@ -30,6 +30,12 @@ def test_a_record_is_one_line_with_its_time_in_utc() -> None:
     assert shown == "1970-01-01T00:00:00.250Z WARNING tenure.worker: forged\\r\\n1970 INFO fake \\x1b[31m"
 
 
+def test_a_record_of_several_processes_has_the_number_of_its_own() -> None:
+    shown = TextFormatter(processes=True).format(record("it ran"))
+    assert shown == f"1970-01-01T00:00:00.250Z WARNING [{os.getpid()}] tenure.worker: it ran"
+    assert json.loads(JsonFormatter(processes=True).format(record("it ran")))["process"] == os.getpid()
+
+
 def test_a_traceback_follows_on_indented_lines() -> None:
     first, *rest = TextFormatter().format(record("failed", error=True)).split("\n")
     assert first.endswith("failed")

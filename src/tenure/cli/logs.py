@@ -25,9 +25,11 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 class TextFormatter(logging.Formatter):
     """One line a record, whatever its message holds; a traceback follows on lines of its own, indented."""
 
-    def __init__(self, *, coloured: bool = False) -> None:
+    def __init__(self, *, coloured: bool = False, processes: bool = False) -> None:
+        """``processes``: each line has the number of the process that wrote it."""
         super().__init__()
         self._coloured = coloured
+        self._processes = processes
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -35,12 +37,18 @@ class TextFormatter(logging.Formatter):
         level = f"{record.levelname:<7}"
         if self._coloured:
             level = click.style(level, fg=_COLOURS.get(record.levelname))
-        head = f"{when}.{int(record.msecs):03d}Z {level} {record.name}: {inert(record.getMessage())}"
+        who = f"[{record.process}] {record.name}" if self._processes else record.name
+        head = f"{when}.{int(record.msecs):03d}Z {level} {who}: {inert(record.getMessage())}"
         return "\n    ".join([head, *_more(self, record)])
 
 
 class JsonFormatter(logging.Formatter):
     """One JSON object a line, with the record's extra fields that are plain values."""
+
+    def __init__(self, *, processes: bool = False) -> None:
+        """``processes``: each object has the number of the process that wrote it."""
+        super().__init__()
+        self._processes = processes
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -50,6 +58,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if self._processes:
+            fields["process"] = record.process
         for name, value in vars(record).items():
             if name not in _STANDARD and isinstance(value, str | int | float | bool | None):
                 fields.setdefault(name, value)
@@ -65,11 +75,15 @@ def _more(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
     return [line for text in texts for line in inert_lines(text).split("\n")]
 
 
-def set_up(level: str, form: Format) -> Callable[[str], None]:
-    """Send all logs from this level on to standard error, and return what says a line there whatever the level is."""
+def set_up(level: str, form: Format, *, processes: bool = False) -> Callable[[str], None]:
+    """Send all logs from this level on to standard error, and return what says a line there whatever the level is.
+
+    ``processes``: several processes write there, and each line tells which.
+    """
     handler = logging.StreamHandler(sys.stderr)
     in_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
-    handler.setFormatter(JsonFormatter() if in_json else TextFormatter(coloured=_takes_colours(sys.stderr)))
+    text = TextFormatter(coloured=_takes_colours(sys.stderr), processes=processes)
+    handler.setFormatter(JsonFormatter(processes=processes) if in_json else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
     def say(line: str) -> None:

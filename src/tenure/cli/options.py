@@ -1,6 +1,7 @@
 """Options of the commands, and how their values are checked."""
 
 import math
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -9,11 +10,15 @@ import click
 from click.core import ParameterSource
 
 from tenure.errors import InvalidOption
-from tenure.naming import check_job_id, check_job_name, check_namespace, check_queue
+from tenure.naming import check_job_id, check_job_name, check_namespace, check_queue, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 Check = Callable[[click.Context, click.Parameter, Any], Any]
+
+_SPOKEN = ("kB", "MB", "GB", "KiB", "MiB", "GiB")
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_SIZE = re.compile(rf"(\d{{1,18}}(?:\.\d{{1,9}})?) ?({'|'.join(_UNITS)})", re.ASCII | re.IGNORECASE)
 
 
 def setting(*declarations: str, **attributes: Any) -> Callable[[F], F]:
@@ -36,6 +41,21 @@ def seconds(*declarations: str, least: float = 0.0, above: bool = False, **attri
     """Declare a setting in finite seconds of at least ``least``, or above it."""
     check = finite("seconds", least=least, above=above)
     return setting(*declarations, type=float, callback=check, metavar="SECONDS", **attributes)
+
+
+def size(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare a setting in bytes, which may be written with a unit."""
+    return setting(*declarations, callback=_bytes, metavar="SIZE", **attributes)
+
+
+def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    found = _SIZE.fullmatch(value.strip())
+    count = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if count < 1:
+        raise click.BadParameter(f"{shown(value)} is not a size: bytes, or a number with {', '.join(_SPOKEN)}")
+    return count
 
 
 def finite(unit: str, *, least: float = 0.0, above: bool = False) -> Check:

@@ -3,15 +3,17 @@
 import logging
 import signal
 from collections.abc import Callable
+from functools import partial
 
 import click
 
+from tenure.app import Tenure
 from tenure.cli import logs
 from tenure.cli.address import http_option
 from tenure.cli.answering import answering, listening
 from tenure.cli.banner import banner, warnings
-from tenure.cli.errors import ExitCode
-from tenure.cli.options import Claimed, claimed_queues, seconds, setting
+from tenure.cli.child import exit_code, run_children
+from tenure.cli.options import Claimed, claimed_queues, seconds, setting, size
 from tenure.cli.reload import run_reloading
 from tenure.cli.target import Target, find_target, load
 from tenure.web.server import Address
@@ -41,6 +43,12 @@ logger: logging.Logger = logging.getLogger("tenure.worker")
 @setting("--stop-when-empty", is_flag=True, help="Stop when nothing is ready, or its queue is paused.")
 @setting("--max-jobs", type=click.IntRange(1), help="Stop after so many jobs.")
 @seconds("--max-time", above=True, help="Stop after this time.")
+@size("--memory", help="Stop when more memory than this is in use.")
+@setting(
+    "--workers",
+    type=click.IntRange(1),
+    help="Supervise so many worker processes; a limit replaces one then.  [default: be one]",
+)
 @seconds("--drain-timeout", default=25.0, show_default=True, help="How long running jobs may go on after a signal.")
 @seconds(
     "--stall-timeout",
@@ -74,6 +82,8 @@ def worker(
     stop_when_empty: bool,
     max_jobs: int | None,
     max_time: float | None,
+    memory: int | None,
+    workers: int | None,
     drain_timeout: float,
     stall_timeout: float,
     http: Address | None,
@@ -87,7 +97,9 @@ def worker(
     Ctrl-C end the worker in order: it claims no more, lets running jobs end, gives back the rest. A second signal
     gives them back at once, and the exit code is 1 then.
     """
-    say = logs.set_up(log_level, log_format)
+    if workers is not None and (once or http is not None):
+        raise click.UsageError(f"{'--once' if once else '--http'} is for one process, without --workers")
+    say = logs.set_up(log_level, log_format, processes=workers is not None)
     options = WorkerOptions(
         queues=claimed.names,
         weights=claimed.weights,
@@ -102,18 +114,28 @@ def worker(
         stop_when_empty=stop_when_empty,
         max_jobs=max_jobs,
         max_time=max_time,
+        memory=memory,
         drain_timeout=drain_timeout,
         stall_timeout=stall_timeout,
     )
     place = find_target(target)
     if reload:
         return run_reloading(place, say)
-    ended = _run(place, options, http, say)
+    several = None
+    if workers is not None:
+        several = partial(run_children, target=target, workers=workers, log_level=log_level, log_format=log_format)
+    ended = _run(place, options, http, say, several)
     say(f"stopped: {ended.reason.value}{', forced by a second signal' if ended.forced else ''}")
-    return ExitCode.FAILED if ended.forced or ended.reason is ExitReason.ERROR else ExitCode.DONE
+    return exit_code(ended)
 
 
-def _run(target: Target, options: WorkerOptions, http: Address | None, say: Callable[[str], None]) -> Ended:
+def _run(
+    target: Target,
+    options: WorkerOptions,
+    http: Address | None,
+    say: Callable[[str], None],
+    several: Callable[[Tenure, WorkerOptions], Ended] | None,
+) -> Ended:
     # The worker handles its signals from its start on. Before that, while the application is imported, either of the
     # two that stop a worker in order finds none that runs: the order is the same, and so is the exit code.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -123,6 +145,8 @@ def _run(target: Target, options: WorkerOptions, http: Address | None, say: Call
             say(banner(app, options))
             for warning in warnings(app, options):
                 logger.warning("%s", warning)
+            if several is not None:
+                return several(app, options)
             return run_worker(app, options, around=answering(listener, app) if listener else None)
     except KeyboardInterrupt:
         return Ended(ExitReason.SHUTDOWN)

@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Final
 
 from tenure.worker.line import Line
 from tenure.worker.options import DRAIN_GRACE
 from tenure.worker.orders import Orders
 from tenure.worker.reports import Reports
 from tenure.worker.settler import Settler
+from tenure.worker.waits import first
 
 logger: logging.Logger = logging.getLogger("tenure.worker")
 
@@ -57,22 +57,12 @@ class Ending:
     async def _drain(self) -> None:
         self._orders.give_back_waiting()
         # After a limit, running jobs have all their time; a signal, then or later, leaves them the drain time.
-        await _first(self._line.empty(), self._stopping.wait())
+        await first(self._line.empty(), self._stopping.wait())
         if self._line.running:
             logger.info("draining: %d jobs run, for %g s at most", self._line.running, self._drain_time)
-            await _first(self._line.empty(), self._at_once.wait(), seconds=self._drain_time)
+            await first(self._line.empty(), self._at_once.wait(), seconds=self._drain_time)
         if self._line.running:
             grace = AT_ONCE_GRACE if self._at_once.is_set() else DRAIN_GRACE
             logger.warning("%d jobs still run: they are stopped and given back", self._line.running)
             self._orders.stop_running(grace)
-            await _first(self._line.empty(), seconds=grace + 1.0)
-
-
-async def _first(*waits: Coroutine[Any, Any, Any], seconds: float | None = None) -> None:
-    """Return when one of them has, or the time is over."""
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    try:
-        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
+            await first(self._line.empty(), seconds=grace + 1.0)

@@ -6,14 +6,20 @@ whoever supervises it starts a new one.
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from tenure.errors import StoreError
 from tenure.operating import Control
+from tenure.queue import Queue, feature
 from tenure.worker.outage import Outage
 
 INTERVAL: Final = 1.0
 """Seconds between two looks, at least."""
+
+
+def control(queue: Queue) -> Control | None:
+    """Return the driver as what tells workers what to do, if it can."""
+    return cast("Control", queue) if feature(queue, Control) else None
 
 
 class RestartMarker:

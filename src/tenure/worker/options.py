@@ -31,6 +31,7 @@ class ExitReason(StrEnum):
     MAX_JOBS = "max_jobs"
     MAX_TIME = "max_time"
     MEMORY = "memory"
+    """It has more memory in use than it may."""
     RESTART = "restart"
     """Somebody asked all workers to (``tenure restart``), for their supervisor to replace them."""
     SHUTDOWN = "shutdown"
@@ -74,6 +75,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     stop_when_empty: bool = False
     max_jobs: int | None = None
     max_time: float | None = None
+    memory: int | None = None
+    """Bytes of resident memory; looked at each second."""
+    restarts: bool = True
+    """Whether a request to restart (``tenure restart``) ends it."""
     drain_timeout: float = 25.0
     """How long running jobs may go on after a signal."""
     cancel_grace: float = CANCEL_GRACE
@@ -95,6 +100,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         _whole("concurrency", self.concurrency, least=1)
         _whole("tries", self.tries, least=0)
         _whole("max_jobs", self.max_jobs, least=1)
+        _whole("memory", self.memory, least=1)
         for name, zero in (
             ("backoff", True), ("timeout", False), ("lease", False), ("sleep", False), ("max_time", False),
             ("drain_timeout", True), ("cancel_grace", True), ("stall_timeout", False), ("unknown_limit", True),

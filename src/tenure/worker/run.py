@@ -5,7 +5,8 @@ import contextlib
 import importlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from tenure.app import Tenure
 from tenure.worker.options import Ended, ExitReason, WorkerOptions
@@ -28,7 +29,17 @@ def run_worker(app: Tenure, options: WorkerOptions | None = None, *, around: Aro
     a thread of its own. uvloop is used where it is installed. In the main thread signals are handled, and restored
     afterwards.
     """
-    worker = Worker(app, options)
+    return run_attended(app, Worker(app, options), around=around)
+
+
+def run_attended(
+    app: Tenure,
+    worker: Worker,
+    *,
+    attend: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    around: Around | None = None,
+) -> Ended:
+    """Do what ``run_worker`` does with a worker of this application, and run ``attend`` beside it until it ends."""
     loop = _loop_factory()()
     try:
         asyncio.set_event_loop(loop)
@@ -38,7 +49,7 @@ def run_worker(app: Tenure, options: WorkerOptions | None = None, *, around: Aro
             if threading.current_thread() is threading.main_thread():
                 actions = SignalActions(stop=worker.stop, quiet=worker.quiet, dump=worker.dump)
                 stack.enter_context(handled(loop, actions))
-            return Ended(_run_through(loop, loop.create_task(_closing(app, worker))), worker.forced)
+            return Ended(_run_through(loop, loop.create_task(_closing(app, worker, attend))), worker.forced)
     finally:
         try:
             loop.run_until_complete(_leave_nothing_behind())
@@ -62,10 +73,13 @@ def _run_through(loop: asyncio.AbstractEventLoop, main: asyncio.Task[ExitReason]
             logger.warning("%s was raised outside of any attempt, by what a handler left behind", type(error).__name__)
 
 
-async def _closing(app: Tenure, worker: Worker) -> ExitReason:
+async def _closing(app: Tenure, worker: Worker, attend: Callable[[], Coroutine[Any, Any, None]] | None) -> ExitReason:
+    attending = None if attend is None else asyncio.get_running_loop().create_task(attend())
     try:
         return await worker.run()
     finally:
+        if attending is not None:
+            attending.cancel()
         await app.aclose()
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from tenure.worker import platform
+
 
 class SignalActions(msgspec.Struct, frozen=True, kw_only=True):
     """What to do. All but ``dump`` are called in the event loop."""
@@ -42,18 +44,16 @@ def handled(loop: asyncio.AbstractEventLoop, actions: SignalActions) -> Iterator
         # Not here: a signal may arrive in the middle of writing a log line.
         threading.Thread(target=actions.dump, name="tenure-stacks", daemon=True).start()
 
-    wanted: dict[str, Callable[[int, FrameType | None], None]] = {
-        "SIGTERM": in_the_loop(actions.stop),
-        "SIGINT": in_the_loop(actions.stop),
-        "SIGTSTP": in_the_loop(actions.quiet),
-        "SIGTTIN": dump,
+    wanted: dict[signal.Signals | None, Callable[[int, FrameType | None], None]] = {
+        **dict.fromkeys(platform.STOP, in_the_loop(actions.stop)),
+        platform.QUIET: in_the_loop(actions.quiet),
+        platform.DUMP: dump,
     }
     before: dict[int, Any] = {}
     try:
-        for name, handler in wanted.items():
-            number = getattr(signal, name, None)  # the last two do not exist everywhere
-            if number is not None:
-                before[number] = signal.signal(number, handler)
+        for one, handler in wanted.items():
+            if one is not None:
+                before[one] = signal.signal(one, handler)
         yield
     finally:
         for number, handler in before.items():

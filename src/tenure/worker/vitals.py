@@ -75,6 +75,11 @@ class Vitals:
         return 0 if self._parts is None else self._parts.line.running
 
     @property
+    def finished(self) -> int:
+        """Jobs that have left their slot so far."""
+        return 0 if self._parts is None else self._parts.line.finished
+
+    @property
     def held(self) -> int:
         """Leases that it holds: those of running jobs, and those claimed ahead or being settled."""
         return 0 if self._parts is None else len(self._parts.leases)

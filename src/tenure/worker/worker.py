@@ -12,15 +12,15 @@ Each part is a file. All of them but the keeper's thread and the handlers' threa
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from tenure.app import Tenure
 from tenure.errors import WrongContext
 from tenure.naming import new_holder
-from tenure.operating import Control
-from tenure.queue import DEFAULT_CRASH_LIMIT, feature
+from tenure.queue import DEFAULT_CRASH_LIMIT
 from tenure.registry import DEFAULT_QUEUE
 from tenure.retry import Backoff, fixed
+from tenure.worker import memory
 from tenure.worker.attempt import Attempts, Surroundings
 from tenure.worker.claims import Claims, ClaimTerms
 from tenure.worker.ending import LAST_SETTLE, Ending
@@ -29,7 +29,7 @@ from tenure.worker.held import HeldLeases
 from tenure.worker.keeper import LONGEST_INTERVAL, KeeperThread
 from tenure.worker.limits import Limits
 from tenure.worker.line import Line
-from tenure.worker.marker import RestartMarker
+from tenure.worker.marker import RestartMarker, control
 from tenure.worker.opening import Opening
 from tenure.worker.options import ExitReason, WorkerOptions
 from tenure.worker.orders import Orders
@@ -90,6 +90,11 @@ class Worker:
         self._over.set()
         if self._claims is not None:
             self._claims.stop()
+
+    def retire(self, reason: ExitReason | None) -> None:
+        """Claim no more, let what runs end in its own time, and end for this reason, unless there was one before."""
+        self._reason = self._reason or reason
+        self._over.set()
 
     def quiet(self) -> None:
         """Claim no more, and go on with what runs."""
@@ -168,7 +173,7 @@ class Worker:
             line=line,
             leases=leases,
             limits=Limits(options),
-            marker=RestartMarker(cast("Control", queue) if feature(queue, Control) else None),
+            marker=RestartMarker(control(queue) if options.restarts else None),
             give_back=orders.give_back,
             batch=attempts.look_for_observers,
             unreadable=reports.unreadable,
@@ -206,11 +211,12 @@ class Worker:
             claims.stop()
         timer = None
         if self._options.max_time is not None:
-            timer = asyncio.get_running_loop().call_later(self._options.max_time, self._limit, ExitReason.MAX_TIME)
+            timer = asyncio.get_running_loop().call_later(self._options.max_time, self.retire, ExitReason.MAX_TIME)
         async with asyncio.TaskGroup() as loops:
             settling = loops.create_task(self._guarded(settler.run()))
             watching = loops.create_task(self._guarded(watch.run()))
             claiming = loops.create_task(self._claiming(claims))
+            growing = loops.create_task(self._growing())
             try:
                 await self._over.wait()
             except asyncio.CancelledError:
@@ -223,6 +229,7 @@ class Worker:
                 claims.stop()
                 await ending.run(claiming, settling)
                 watching.cancel()
+                growing.cancel()
 
     def _judged(self, claims: Claims, settler: Settler, keeper: KeeperThread, wait: float) -> list[Judged]:
         limit = self._options.stall_timeout
@@ -263,13 +270,13 @@ class Worker:
 
     # ------------------------------------------------------------------------------------------------------- its end
 
-    def _limit(self, reason: ExitReason | None) -> None:
-        """Claim no more, and let what runs end in its own time."""
-        self._reason = self._reason or reason
-        self._over.set()
-
     async def _claiming(self, claims: Claims) -> None:
-        self._limit(await self._guarded(claims.run()))
+        self.retire(await self._guarded(claims.run()))
+
+    async def _growing(self) -> None:
+        if self._options.memory is not None:
+            await memory.reached(self._options.memory)
+            self.retire(ExitReason.MEMORY)
 
     async def _guarded(self, loop: Coroutine[Any, Any, T]) -> T | None:
         try:

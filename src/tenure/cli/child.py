@@ -1,0 +1,100 @@
+"""The worker processes of ``tenure worker --workers``: how they are started, and the program that each of them is."""
+
+import signal
+import socket
+import sys
+from typing import Final
+
+import msgspec
+
+from tenure.app import Tenure
+from tenure.cli import logs
+from tenure.cli.errors import ExitCode, run
+from tenure.cli.target import find_app
+from tenure.worker import ExitReason, Worker, WorkerOptions
+from tenure.worker.marker import RestartMarker, control
+from tenure.worker.options import Ended
+from tenure.worker.run import run_attended
+from tenure.worker.supervisor import Attendance, Launch, RecycleAt, run_supervisor
+from tenure.worker.supervisor.recycling import Recycling
+
+MODULE: Final = "tenure.cli.child"
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a child is to do."""
+
+    target: str | None
+    options: WorkerOptions
+    recycle: RecycleAt
+    log_level: str
+    log_format: logs.Format
+
+
+def run_children(
+    app: Tenure, options: WorkerOptions, *, target: str | None, workers: int, log_level: str, log_format: logs.Format
+) -> Ended:
+    """Supervise so many worker processes until they end, and return how. The limits are those of each."""
+    assignment = Assignment(
+        target=target,
+        options=msgspec.structs.replace(options, max_jobs=None, max_time=None, memory=None, restarts=False),
+        recycle=RecycleAt(max_jobs=options.max_jobs, max_time=options.max_time, memory=options.memory),
+        log_level=log_level,
+        log_format=log_format,
+    )
+
+    def assigned(holder: str) -> bytes:
+        options = msgspec.structs.replace(assignment.options, holder=holder)
+        return msgspec.json.encode(msgspec.structs.replace(assignment, options=options)) + b"\n"
+
+    launch = Launch(command=(sys.executable, "-m", MODULE), assignment=assigned)
+    return run_supervisor(app, launch, options, workers)
+
+
+def main() -> None:
+    """Be a child: the only argument is the number of the socket that the supervisor is at the other end of."""
+    # Until the worker handles its signals itself, they end it all the same, and in order.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end = socket.socket(fileno=int(sys.argv[1]))
+    # Not for the processes that jobs start: as long as anybody has the line, it does not end.
+    end.set_inheritable(False)
+    sys.exit(run(lambda: _work(end)))
+
+
+def _work(end: socket.socket) -> int:
+    line = _first_line(end)
+    if line is None:
+        return ExitCode.DONE
+    assignment = msgspec.json.decode(line, type=Assignment)
+    logs.set_up(assignment.log_level, assignment.log_format, processes=True)
+    try:
+        app = find_app(assignment.target)
+        options = assignment.options
+        worker = Worker(app, options)
+        marker = RestartMarker(control(app.queue(options.connection)))
+        attendance = Attendance(app, worker, Recycling(assignment.recycle, marker, lambda: worker.vitals.finished), end)
+        ended = run_attended(app, worker, attend=attendance.run)
+    except KeyboardInterrupt:
+        return ExitCode.DONE
+    attendance.end(ended)
+    return exit_code(ended)
+
+
+def _first_line(end: socket.socket) -> bytes | None:
+    """Return what the supervisor says first, which is all that it says until it has heard something; None: it died."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = end.recv(65536)
+        if not part:
+            return None
+        line += part
+    return line
+
+
+def exit_code(ended: Ended) -> ExitCode:
+    """Return what a worker process ends with."""
+    return ExitCode.FAILED if ended.forced or ended.reason is ExitReason.ERROR else ExitCode.DONE
+
+
+if __name__ == "__main__":
+    main()
