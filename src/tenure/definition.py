@@ -16,8 +16,8 @@ import msgspec
 
 from tenure import options as opts
 from tenure.envelope import Envelope
-from tenure.errors import InvalidOption, NotEncodable, NotSupported, Undecodable
-from tenure.hints import namespaces_of_class, resolved
+from tenure.errors import InvalidOption, NotEncodable, Undecodable
+from tenure.hints import namespaces_of_class, resolved, returned_hint
 from tenure.injection import is_injected, services_of_function, services_of_handle
 from tenure.naming import check_job_name
 from tenure.policies import NO_POLICIES, Policies
@@ -25,6 +25,7 @@ from tenure.sensitive import Discreet
 
 if TYPE_CHECKING:
     from tenure.codec import ArgumentCodec
+    from tenure.returned import ResultCodec
 
 Executor = Literal["async", "thread", "process"]
 
@@ -45,6 +46,8 @@ class JobDefinition:
     registered: Callable[..., Any]
     """The function or the class that was decorated."""
     executor: Executor
+    asynchronous: bool = False
+    """Whether its handler is a coroutine function."""
     aliases: tuple[str, ...] = ()
     options: opts.JobDefaults = dataclasses.field(default_factory=opts.JobDefaults)
     policies: Policies = NO_POLICIES
@@ -113,6 +116,15 @@ class JobDefinition:
         }
         return ArgumentCodec(self.parameters, hints)
 
+    @cached_property
+    def returned(self) -> "ResultCodec":
+        """What turns what a handler returned into its wire form and back."""
+        from tenure.returned import ResultCodec  # noqa: PLC0415 - keeps `import tenure` light
+
+        function = inspect.unwrap(self.target.handle if isinstance(self.target, type) else self.target)  # type: ignore[attr-defined] # checked when it was registered
+        names = namespaces_of_class(self.target, function) if isinstance(self.target, type) else [function.__globals__]
+        return ResultCodec(returned_hint(function, names))
+
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[msgspec.Raw, msgspec.Raw]:
         """Return the wire form of the arguments of a call; raises ``NotEncodable`` or ``InvalidOption``."""
         if kwargs and self.services and not self.is_class:
@@ -178,10 +190,12 @@ def define(target: Any, given: Mapping[str, Any], below: opts.JobDefaults) -> Jo
         raise InvalidOption(f"a job must be a function or a class, not {type(target).__name__}")
     _require_importable(target, named=name is not None)
     name = check_job_name(f"{target.__module__}.{target.__qualname__}" if name is None else name)
+    asynchronous = _is_asynchronous(name, target)
     definition = JobDefinition(
         name=name,
         registered=target,
-        executor=_executor(name, target, executor),
+        executor=_executor(name, executor, asynchronous=asynchronous),
+        asynchronous=asynchronous,
         aliases=aliases,
         options=opts.defaults(chosen, below),
         policies=policies,
@@ -225,21 +239,23 @@ def _require_importable(target: Any, *, named: bool) -> None:
         )
 
 
-def _executor(name: str, target: Any, wanted: object) -> Executor:
+def _is_asynchronous(name: str, target: Any) -> bool:
     function = getattr(target, "handle", None) if isinstance(target, type) else target
     if not callable(function):
         raise InvalidOption(f"the class job {name} needs a method handle()")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidOption(f"job {name} is a generator: nothing would run it")
-    natural: Executor = "async" if inspect.iscoroutinefunction(inspect.unwrap(function)) else "thread"
-    if inspect.iscoroutinefunction(function):
-        natural = "async"
+    return inspect.iscoroutinefunction(inspect.unwrap(function)) or inspect.iscoroutinefunction(function)
+
+
+def _executor(name: str, wanted: object, *, asynchronous: bool) -> Executor:
+    natural: Executor = "async" if asynchronous else "thread"
     if wanted == "process":
-        raise NotSupported("worker", 'executor="process"', "leave it out: plain functions run in threads")
+        return "process"
     if wanted not in {None, "async", "thread"}:
         raise InvalidOption(f"job {name}: executor must be 'async', 'thread' or 'process'")
     if wanted not in {None, natural}:
-        kind = "an async def" if natural == "async" else "a plain def"
+        kind = "an async def" if asynchronous else "a plain def"
         raise InvalidOption(f"job {name} is {kind} and runs in the {natural!r} executor, not in {wanted!r}")
     return natural
 

@@ -29,6 +29,18 @@ def resolved(job: str, parameter: inspect.Parameter, namespaces: Iterable[Names]
     ) from problem
 
 
+def returned_hint(function: Callable[..., Any], namespaces: Iterable[Names]) -> Any:
+    """Return the annotation of what a function returns, resolved; ``Any`` where there is none that can be."""
+    annotations = getattr(function, "__annotations__", {})
+    if "return" not in annotations:
+        return Any
+    returned = inspect.Parameter("returned", inspect.Parameter.KEYWORD_ONLY, annotation=annotations["return"])
+    try:
+        return resolved(function.__qualname__, returned, namespaces)
+    except InvalidOption:
+        return Any
+
+
 def namespaces_of_class(target: type, function: Callable[..., Any]) -> list[Names]:
     """Return the namespaces in which annotations of a class's method may have been written, likeliest first.
 

@@ -58,7 +58,7 @@ class InlineRunner:
         loaded = definition.load(envelope)
         current = _current(push, envelope)
         step: CallNext
-        if definition.executor == "async":
+        if definition.asynchronous:
             step = partial(self._on_the_loop, definition, loaded)
         else:
             step = partial(self._blocking, definition, loaded, threads)

@@ -18,6 +18,8 @@ from tenure.worker.held import Held, HeldLeases, Stage, Stop
 from tenure.worker.line import Line
 from tenure.worker.opening import Opening
 from tenure.worker.orders import Orders
+from tenure.worker.processes.loading import load_of
+from tenure.worker.processes.pool import Processes
 from tenure.worker.reports import Reports
 from tenure.worker.scope import Scopes
 from tenure.worker.settler import Settler
@@ -62,6 +64,7 @@ class Floor:
                 opening=Opening(registry, tries=3, timeout=None, backoff=Backoff(), unknown_limit=60),
                 scopes=Scopes(app.services),
                 threads=Threads(1),
+                processes=Processes(lambda: load_of(app, ())),
                 middleware=(),
                 leases=self.leases,
                 reports=reports,

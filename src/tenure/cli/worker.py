@@ -117,6 +117,7 @@ def worker(
         memory=memory,
         drain_timeout=drain_timeout,
         stall_timeout=stall_timeout,
+        prepare=("tenure.cli.logs:set_up", log_level, log_format),
     )
     place = find_target(target)
     if reload:

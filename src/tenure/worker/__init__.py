@@ -2,6 +2,7 @@
 
 from tenure.worker.options import Ended, ExitReason, WorkerOptions
 from tenure.worker.run import run_worker
+from tenure.worker.verdict import HandlerRaised, ProcessDied
 from tenure.worker.worker import Worker
 
-__all__ = ["Ended", "ExitReason", "Worker", "WorkerOptions", "run_worker"]
+__all__ = ["Ended", "ExitReason", "HandlerRaised", "ProcessDied", "Worker", "WorkerOptions", "run_worker"]

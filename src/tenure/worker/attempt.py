@@ -7,7 +7,7 @@ a handler's ``TimeoutError`` or ``CancelledError`` is never mistaken for them.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from tenure.context import Current
+from tenure.definition import Executor
 from tenure.events import AttemptStarted
 from tenure.queue import Ack, Failure, Release, Settlement
 from tenure.surroundings import CallNext, Middleware
@@ -22,12 +23,21 @@ from tenure.worker import decide
 from tenure.worker.executors import Threads
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
 from tenure.worker.opening import Opening, Refusal
+from tenure.worker.processes.pool import Processes
+from tenure.worker.processes.talk import value_of
 from tenure.worker.reports import Reports
 from tenure.worker.scope import Scopes
 from tenure.worker.work import Work
 
 LEASE_MARGIN = 10.0
 """Seconds past an attempt's timeout and grace for which its lease is still renewed, to settle it in."""
+
+MOST_ABANDONED = 100
+"""Abandoned handlers that a worker lives with. Each holds a thread or a task, and nothing ends them but its own end."""
+
+
+class TooManyAbandoned(Exception):
+    """Handlers that ignore their end have piled up."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +46,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     opening: Opening
     scopes: Scopes
     threads: Threads
+    processes: Processes
     middleware: Sequence[Middleware]
     leases: HeldLeases
     reports: Reports
@@ -57,6 +68,11 @@ class Attempts:
         self._abandoned: set[asyncio.Task[None]] = set()
         """Held here, because the event loop holds its tasks only weakly."""
         self._observed = True
+        self._calls: dict[Executor, Callable[[Held, Work], Awaitable[Any]]] = {
+            "async": self._on_the_loop,
+            "thread": self._in_a_thread,
+            "process": self._in_a_process,
+        }
 
     def look_for_observers(self) -> None:
         """Find out, once a batch, whether anybody wants to hear of each start."""
@@ -74,17 +90,21 @@ class Attempts:
         held.enter(Stage.RUNNING, now)
         if self._observed:
             self._in.reports.started(held)
-        route = work.route
-        if route.threaded or route.injected or self._in.middleware:
-            body = self._surrounded(held, work, current)
-        else:
+        if work.route.plain and not self._in.middleware:
             body = self._plain(held, work, current)
+        else:
+            body = self._surrounded(held, work, current)
         # An empty context: nothing of the worker's, of its start or of another job is seen by this one.
         held.task = self._loop.create_task(body, context=Context())
-        if work.timeout is not None:
+        if work.route.definition.executor != "process":
+            self._limit(held, work, now)
+        return True
+
+    def _limit(self, held: Held, work: Work, now: float) -> None:
+        """Let the time of an attempt begin."""
+        if work.timeout is not None and held.stop is None:
             held.renew_until = now + work.timeout + self._grace + LEASE_MARGIN
             held.timer = self._loop.call_later(work.timeout, self.stop, held, Stop.TIMEOUT)
-        return True
 
     def stop(self, held: Held, why: Stop, grace: float | None = None) -> None:
         """Tell a running handler to stop, and abandon it when it does not within the grace.
@@ -117,8 +137,10 @@ class Attempts:
         if held.task is not None:
             self._abandoned.add(held.task)
             held.task.add_done_callback(self._abandoned.discard)
-        self._in.reports.abandoned(held, grace)
+        self._in.reports.abandoned(held, grace, len(self._abandoned))
         self._finished(held, None)
+        if len(self._abandoned) > MOST_ABANDONED:
+            self._in.broke(TooManyAbandoned(f"more than {MOST_ABANDONED} abandoned handlers still run in this worker"))
 
     # ---------------------------------------------------------------------------------------------- inside the task
 
@@ -134,7 +156,7 @@ class Attempts:
     async def _surrounded(self, held: Held, work: Work, current: Current) -> None:
         error: BaseException | None = None
         try:
-            call: CallNext = partial(self._in_a_thread if work.route.threaded else self._on_the_loop, work)
+            call: CallNext = partial(self._calls[work.route.definition.executor], held, work)
             for layer in reversed(self._in.middleware):
                 call = partial(layer, current, call)
             with current.enter():
@@ -143,16 +165,30 @@ class Attempts:
             error = raised
         self._ended(held, error)
 
-    async def _on_the_loop(self, work: Work) -> Any:
+    async def _on_the_loop(self, _: Held, work: Work) -> Any:
         if not work.route.injected:
             return await work.function(*work.args, **work.kwargs)
         async with self._in.scopes.on_the_loop(work.route.injected) as services:
             return await work.function(*work.args, **work.kwargs, **services)
 
-    async def _in_a_thread(self, work: Work) -> Any:
+    async def _in_a_thread(self, _: Held, work: Work) -> Any:
         if not work.route.injected:
             return await self._in.threads.run(partial(work.function, *work.args, **work.kwargs))
         return await self._in.threads.run(partial(_with_services, self._in.scopes, work))
+
+    async def _in_a_process(self, held: Held, work: Work) -> Any:
+        definition = work.route.definition
+        answer = await self._in.processes.run(
+            held.lease,
+            definition.name,
+            work.max_attempts,
+            # Not before: waiting for a process is no part of the handler's time.
+            began=lambda: self._limit(held, work, time.monotonic()),
+            notice=lambda: held.stop is Stop.CANCELLED,
+        )
+        if answer.seen:
+            held.flag.look()
+        return value_of(answer, definition.returned)
 
     # -------------------------------------------------------------------------------------------------- its outcome
 

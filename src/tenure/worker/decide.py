@@ -7,9 +7,13 @@ from tenure.policies import NO_POLICIES, Policies
 from tenure.queue import Drop, Fail, Failure, Lease, Release, Settlement
 from tenure.retry import Backoff
 from tenure.worker import failures
+from tenure.worker.verdict import HandlerRaised, ProcessDied, ProcessNotStarted, Verdict
 
 LONGEST_DELAY = 10 * 365 * 86400.0
 """Seconds; what a handler asks for beyond this is a mistake, and no store has to hold it."""
+
+UNSTARTED_DELAY = 5.0
+"""Seconds until a job is tried again for which no process could be started."""
 
 
 def after_error(
@@ -17,31 +21,62 @@ def after_error(
 ) -> tuple[Settlement, Failure | None]:
     """Return how an attempt ends whose handler raised. Never raises."""
     match error:
-        case Discard():
+        case ProcessDied(how=how):
+            return after_crash(lease, how)
+        case ProcessNotStarted():
+            return Release(lease, delay=UNSTARTED_DELAY, free=True), None
+    verdict = judge(error, policies)
+    match verdict.action:
+        case "discard":
             return Drop(lease), None
+        case "snooze":
+            return Release(lease, delay=verdict.after or 0.0, free=True), None
+    failure = verdict.failure or Failure(reason="exception")
+    if verdict.action == "give-up":
+        return Fail(lease, failure), failure
+    backoff = verdict.backoff or backoff
+    return after_failure(lease, failure, max_attempts=max_attempts, backoff=backoff, after=verdict.after)
+
+
+def judge(error: BaseException, policies: Policies = NO_POLICIES) -> Verdict:
+    """Return what a handler's exception says about its job. Never raises.
+
+    It is the one place that looks at the exception itself: for a job with a process of its own, this runs there.
+    """
+    told = error if isinstance(error, HandlerRaised) else error.__cause__
+    if isinstance(told, HandlerRaised) and (told is error or told.verdict.decision):
+        return told.verdict
+    match error:
+        case Discard():
+            return Verdict("discard", decision=True)
         case Snooze():
-            return Release(lease, delay=_asked(getattr(error, "for_", None)) or 0.0, free=True), None
+            return Verdict("snooze", after=_asked(getattr(error, "for_", None)), decision=True)
         case GiveUp():
-            return after_failure(lease, failures.describe(error, "gave-up"), max_attempts=1, backoff=backoff)
+            return Verdict("give-up", failures.describe(error, "gave-up"), decision=True)
         case Retry():
-            return after_failure(
-                lease,
-                failures.describe(error),
-                max_attempts=max_attempts,
-                backoff=backoff,
-                after=_asked(getattr(error, "after", None)),
-            )
+            after = _asked(getattr(error, "after", None))
+            return Verdict("again", failures.describe(error), after, decision=True)
         case _:
-            verdict = policies.judge(error)
-            failure = failures.describe(error, "gave-up" if verdict.final else "exception")
-            return after_failure(lease, failure, max_attempts=max_attempts, backoff=verdict.backoff or backoff)
+            ruled = policies.judge(error)
+            if ruled.final:
+                return Verdict("give-up", failures.describe(error, "gave-up"))
+            return Verdict("again", failures.describe(error), backoff=ruled.backoff)
+
+
+def after_crash(lease: Lease, how: str) -> tuple[Settlement, Failure]:
+    """Return how an attempt ends whose process died: as with a worker that died, the crash limit decides (P4)."""
+    if not lease.suspect:
+        return Release(lease, crashed=True), Failure(reason="crashed", message=f"its process {how}")
+    message = f"its process {how}; it has crashed {lease.crashes + 1} times, which is its limit"
+    failure = Failure(reason="crashed", message=message)
+    return Fail(lease, failure), failure
 
 
 def after_failure(
     lease: Lease, failure: Failure, *, max_attempts: int, backoff: Backoff, after: float | None = None
 ) -> tuple[Settlement, Failure]:
     """Return how a failed attempt ends: released while attempts are left (0 is no limit), failed otherwise."""
-    if failure.reason == "gave-up" or 0 < max_attempts <= lease.attempt:
+    if 0 < max_attempts <= lease.attempt:
         return Fail(lease, failure), failure
     delay = backoff.delay(max(1, lease.attempt)) if after is None else after
     return Release(lease, delay=min(delay, LONGEST_DELAY)), failure

@@ -81,7 +81,7 @@ class _Call:
         """Run in the thread; raises nothing."""
         value, error = None, None
         try:
-            value = self._context.run(_call, self._function)
+            value = self._context.run(called, self._function)
         except BaseException as raised:  # noqa: BLE001 - SystemExit included: it must not end the thread unheard
             error = raised
         try:
@@ -111,7 +111,8 @@ class _Call:
             self._waiter.set_result(None)
 
 
-def _call(function: Callable[[], Any]) -> Any:
+def called(function: Callable[[], Any]) -> Any:
+    """Return what a plain function returns; raises what it raises, and ``TypeError`` for one that only seems plain."""
     value = function()
     if inspect.iscoroutine(value):
         # A plain function around an async one: its body has not run, and an acknowledgement would lose the job.

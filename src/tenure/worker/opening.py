@@ -90,7 +90,7 @@ class Opening:
         options = definition.options
         route = Route(
             definition=definition,
-            threaded=definition.executor != "async",
+            plain=definition.executor == "async" and not definition.injected,
             injected=definition.injected,
             max_attempts=self._tries if options.max_attempts is None else options.max_attempts,
             timeout=self._timeout if options.timeout is None else options.timeout,

@@ -57,7 +57,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     weights: Mapping[str, int] | None = None
     """Shares instead of strict order: a whole number from 1 to 1,000 for each of ``queues``."""
     concurrency: int = 50
-    """Jobs that run at the same time, asynchronous and threaded ones together."""
+    """Jobs that run at the same time, of all executors together."""
     connection: str = "default"
     holder: str | None = None
     """The name under which it claims, for whoever gives its leases back when it has died; None: a random one."""
@@ -85,6 +85,9 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     stall_timeout: float = STALL_TIMEOUT
     """How long claims, settlements or renewals that are due may stand still before the worker ends with an error."""
     unknown_limit: float = UNKNOWN_LIMIT
+    prepare: tuple[str, ...] = ()
+    """What a child process of ``executor="process"`` calls before it imports the application: a function, as
+    ``module:function``, and its arguments. For what a program does before it calls ``run_worker``: its logging, say."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant, naming the option."""

@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 """What differs between operating systems, in one place: signals, memory, and how a child process is started.
 
 Linux is where the tests run. The branches for others follow their documentation and were not run.
@@ -58,3 +59,54 @@ def exit_text(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
+=======
+"""What systems do differently, in one place. Linux is what is tested; elsewhere the plainer way is taken."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Final
+
+POLL: Final = 0.05
+"""Seconds between looks at a child process, where the system cannot tell of its end."""
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the system kill this process when the parent ends, whatever ends it. Linux; elsewhere it does nothing.
+
+    Linux means the thread that started this process: it must live as long as the parent does.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before it could be asked for
+            os._exit(0)
+
+
+def watch_exit(popen: subprocess.Popen[bytes], ended: Callable[[], None]) -> None:
+    """Call ``ended`` in the running loop once the process has ended; where the system can tell, before it is reaped."""
+    loop = asyncio.get_running_loop()
+    try:
+        watched = os.pidfd_open(popen.pid)
+    except (AttributeError, OSError):
+        _poll(loop, popen, ended)
+        return
+
+    def readable() -> None:
+        loop.remove_reader(watched)
+        os.close(watched)
+        ended()
+
+    loop.add_reader(watched, readable)
+
+
+def _poll(loop: asyncio.AbstractEventLoop, popen: subprocess.Popen[bytes], ended: Callable[[], None]) -> None:
+    if popen.poll() is None:
+        loop.call_later(POLL, _poll, loop, popen, ended)
+    else:
+        ended()
+>>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)

@@ -101,11 +101,12 @@ class Reports:
         else:
             logger.warning("%d jobs were told to stop: %s; %s", len(stopped), _WHY[why], _ids(stopped))
 
-    def abandoned(self, held: Held, grace: float) -> None:
+    def abandoned(self, held: Held, grace: float, number: int) -> None:
         """Its handler did not stop: its slot is free, what it does from now on is ignored."""
         logger.error(
-            "job %s (%s) did not stop within %g s and was abandoned; its late outcome will be ignored",
-            held.lease.id, held.name, grace,
+            "job %s (%s) did not stop within %g s and was abandoned; its late outcome will be ignored; "
+            "abandoned handlers that still run: %d",
+            held.lease.id, held.name, grace, number,
         )  # fmt: skip
 
     def late(self, held: Held) -> None:
@@ -164,6 +165,8 @@ class Reports:
             case Release(delay=delay, free=free):
                 if failure is None:
                     logger.debug("job %s (%s) given back for %.1f s, free: %s", lease.id, name, delay, free)
+                elif settlement.crashed:
+                    logger.warning("job %s (%s) %s on attempt %d", lease.id, name, _cause(failure), lease.attempt)
                 else:
                     logger.info(
                         "job %s (%s) failed on attempt %d (%s), again in %.1f s",
@@ -200,4 +203,6 @@ def _ids(helds: Sequence[Held]) -> str:
 
 
 def _cause(failure: Failure) -> str:
+    if failure.reason == "crashed":
+        return f"crashed: {failure.message}"  # which is our own: a signal, or a number
     return f"{failure.reason}: {failure.type}" if failure.type else failure.reason

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import threading
+<<<<<<< HEAD
 from collections.abc import Callable, Coroutine
 from typing import Any
+=======
+>>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
 
 from tenure.app import Tenure
+from tenure.worker.loops import loop_factory, run_through
 from tenure.worker.options import Ended, ExitReason, WorkerOptions
 from tenure.worker.signals import SignalActions, handled
 from tenure.worker.vitals import Vitals
@@ -29,6 +32,7 @@ def run_worker(app: Tenure, options: WorkerOptions | None = None, *, around: Aro
     a thread of its own. uvloop is used where it is installed. In the main thread signals are handled, and restored
     afterwards.
     """
+<<<<<<< HEAD
     return run_attended(app, Worker(app, options), around=around)
 
 
@@ -41,6 +45,10 @@ def run_attended(
 ) -> Ended:
     """Do what ``run_worker`` does with a worker of this application, and run ``attend`` beside it until it ends."""
     loop = _loop_factory()()
+=======
+    worker = Worker(app, options)
+    loop = loop_factory()()
+>>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
     try:
         asyncio.set_event_loop(loop)
         with contextlib.ExitStack() as stack:
@@ -49,7 +57,11 @@ def run_attended(
             if threading.current_thread() is threading.main_thread():
                 actions = SignalActions(stop=worker.stop, quiet=worker.quiet, dump=worker.dump)
                 stack.enter_context(handled(loop, actions))
+<<<<<<< HEAD
             return Ended(_run_through(loop, loop.create_task(_closing(app, worker, attend))), worker.forced)
+=======
+            return Ended(run_through(loop, loop.create_task(_closing(app, worker))), worker.forced)
+>>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
     finally:
         try:
             loop.run_until_complete(_leave_nothing_behind())
@@ -58,6 +70,7 @@ def run_attended(
             loop.close()
 
 
+<<<<<<< HEAD
 def _run_through(loop: asyncio.AbstractEventLoop, main: asyncio.Task[ExitReason]) -> ExitReason:
     """Run the worker to its end.
 
@@ -75,6 +88,9 @@ def _run_through(loop: asyncio.AbstractEventLoop, main: asyncio.Task[ExitReason]
 
 async def _closing(app: Tenure, worker: Worker, attend: Callable[[], Coroutine[Any, Any, None]] | None) -> ExitReason:
     attending = None if attend is None else asyncio.get_running_loop().create_task(attend())
+=======
+async def _closing(app: Tenure, worker: Worker) -> ExitReason:
+>>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
     try:
         return await worker.run()
     finally:
@@ -98,12 +114,3 @@ async def _leave_nothing_behind() -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LAST_SECONDS):
             await asyncio.get_running_loop().shutdown_asyncgens()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    try:
-        uvloop = importlib.import_module("uvloop")
-    except ImportError:
-        return asyncio.new_event_loop
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory

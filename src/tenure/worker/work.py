@@ -14,7 +14,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """How the jobs of one definition run in this worker, found out once."""
 
     definition: JobDefinition
-    threaded: bool
+    plain: bool
+    """A coroutine function without services: its task runs nothing around it."""
     injected: Mapping[str, Any]
     max_attempts: int
     timeout: float | None

@@ -34,6 +34,8 @@ from tenure.worker.opening import Opening
 from tenure.worker.options import ExitReason, WorkerOptions
 from tenure.worker.orders import Orders
 from tenure.worker.outage import LONGEST_DELAY
+from tenure.worker.processes.loading import has_process_jobs, load_of
+from tenure.worker.processes.pool import Processes
 from tenure.worker.reports import Reports
 from tenure.worker.scope import Scopes
 from tenure.worker.settler import Settler
@@ -128,7 +130,12 @@ class Worker:
         scopes = Scopes(app.services)
         scopes.check(app.registry)
         threads = Threads(options.concurrency)
+<<<<<<< HEAD
         heartbeat = Heartbeat(leases, interval(lease))
+=======
+        processes = Processes(lambda: load_of(app, options.prepare))
+        heartbeat = Heartbeat(leases)
+>>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
         line = Line(options.concurrency, leases)
         settler = Settler(queue, leases, reports, line.settled)
         attempts = Attempts(
@@ -136,6 +143,7 @@ class Worker:
                 opening=self._opening(settings.retry_base_delay),
                 scopes=scopes,
                 threads=threads,
+                processes=processes,
                 middleware=tuple(app.middleware),
                 leases=leases,
                 reports=reports,
@@ -183,6 +191,7 @@ class Worker:
         ending = Ending(
             line, orders, settler, reports, stopping=self._stopping, at_once=self._at_once, drain=options.drain_timeout
         )
+<<<<<<< HEAD
         self.vitals.attach(
             Parts(
                 line=line,
@@ -196,11 +205,20 @@ class Worker:
         )
         reports.worker_started(queues, options.concurrency, lease)
         keeper.start()
+=======
+>>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
         try:
-            await self._run_loops(claims, settler, watch, ending)
+            if has_process_jobs(app):
+                await processes.check()
+            reports.worker_started(queues, options.concurrency, lease)
+            keeper.start()
+            try:
+                await self._run_loops(claims, settler, watch, ending)
+            finally:
+                await keeper.stop(LAST_SETTLE)
         finally:
-            await keeper.stop(LAST_SETTLE)
             threads.close()
+            await processes.close()
         reason = self._reason or ExitReason.SHUTDOWN
         reports.worker_stopped(reason.value, line.finished)
         return reason

@@ -1,0 +1,81 @@
+"""One attempt in a child process: the handler with its services, and what it came to as data."""
+
+import asyncio
+import contextlib
+import sys
+from contextvars import Context
+from typing import Any
+
+from tenure import envelope as envelopes
+from tenure.app import Tenure
+from tenure.context import Current, StopFlag
+from tenure.definition import JobDefinition, LoadedCall
+from tenure.returned import Unkeepable
+from tenure.worker import decide, failures
+from tenure.worker.executors import called
+from tenure.worker.loops import run_through
+from tenure.worker.processes.talk import RESULT_LIMIT, Answer, Raised, Returned, Run
+from tenure.worker.scope import Scopes
+from tenure.worker.verdict import Verdict
+
+
+class Runner:
+    """Runs jobs of one application, one after the other, in the thread and on the loop that it was made with."""
+
+    def __init__(self, app: Tenure, loop: asyncio.AbstractEventLoop) -> None:
+        self._registry = app.registry
+        self._scopes = Scopes(app.services)
+        self._loop = loop
+
+    def run(self, order: Run, flag: StopFlag) -> Answer:
+        """Run the job, and return what it came to. Raises nothing that a handler raises."""
+        definition = self._registry.get(order.name)
+        assert definition is not None, "the names were compared when this process was loaded"
+        try:
+            envelope = envelopes.decode(order.lease.envelope)
+            call = definition.load(envelope)
+        except Exception as error:  # noqa: BLE001 - arguments are built by the user's own types
+            return Raised(order.number, flag.seen, Verdict("give-up", failures.describe(error, "arguments")))
+        current = Current(order.lease, name=order.name, max_attempts=order.max_attempts, meta=envelope.meta, stop=flag)
+        try:
+            if definition.asynchronous:
+                value = self._on_the_loop(definition, call, current)
+            else:
+                value = Context().run(self._here, definition, call, current)
+        except BaseException as error:  # noqa: BLE001 - SystemExit included: it is the handler's
+            return Raised(order.number, flag.seen, decide.judge(error))
+        finally:
+            # What it has printed belongs before whatever the worker says of it.
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):
+                    stream.flush()
+        try:
+            result = definition.returned.encode(value, max_bytes=RESULT_LIMIT)
+        except Unkeepable as error:
+            return Returned(order.number, flag.seen, problem=str(error))
+        return Returned(order.number, flag.seen, result)
+
+    def _here(self, definition: JobDefinition, call: LoadedCall, current: Current) -> Any:
+        # Outside of the loop: a plain function may run one of its own.
+        with current.enter(), self._scopes.in_a_thread(definition.injected) as services:
+            return called(lambda: call.function(*call.args, **call.kwargs, **services))
+
+    def _on_the_loop(self, definition: JobDefinition, call: LoadedCall, current: Current) -> Any:
+        outcome: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
+
+        async def attempt() -> None:
+            # By a future of its own: SystemExit would leave the task for the loop, and end that.
+            try:
+                with current.enter():
+                    async with self._scopes.on_the_loop(definition.injected) as services:
+                        value = await call.function(*call.args, **call.kwargs, **services)
+                outcome.set_result((value, None))
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is judged
+                outcome.set_result((None, error))
+
+        task = self._loop.create_task(attempt(), context=Context())
+        value, error = run_through(self._loop, outcome)
+        del task  # the loop holds its tasks only weakly
+        if error is not None:
+            raise error
+        return value
