@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure import AsyncJob, InvalidOption, NotEncodable, NotSupported, SyncJob, Tenure, Undecodable
+from tenure import AsyncJob, InvalidOption, NotEncodable, SyncJob, Tenure, Undecodable
 from tenure.definition import JobDefinition
 from tenure.envelope import Envelope
 from tenure.options import JobDefaults
@@ -165,8 +165,6 @@ def test_a_wrong_option_of_a_decorator_is_refused(app: Tenure, options: Any) -> 
 
 
 def test_an_executor_that_does_not_fit_is_refused(app: Tenure) -> None:
-    with pytest.raises(NotSupported, match="process"):
-        app.job(executor="process")(jobs.ordinary)
     with pytest.raises(InvalidOption, match="plain def"):
         app.job(executor="async")(jobs.ordinary)
     with pytest.raises(InvalidOption, match="async def"):
@@ -174,6 +172,12 @@ def test_an_executor_that_does_not_fit_is_refused(app: Tenure) -> None:
     with pytest.raises(InvalidOption, match="executor must be"):
         app.job(executor="fiber")(jobs.asynchronous)  # type: ignore[call-overload]
     assert app.job(executor="thread")(jobs.ordinary).definition.executor == "thread"
+
+
+@pytest.mark.parametrize("function", [jobs.ordinary, jobs.asynchronous])
+def test_a_process_runs_functions_of_either_kind(app: Tenure, function: Any) -> None:
+    definition = app.job(executor="process")(function).definition
+    assert (definition.executor, definition.asynchronous) == ("process", function is jobs.asynchronous)
 
 
 # ------------------------------------------------------------------------------------------------------------- services

@@ -32,6 +32,8 @@ from tenure.worker.work import Work
 LEASE_MARGIN = 10.0
 """Seconds past an attempt's timeout and grace for which its lease is still renewed, to settle it in."""
 
+NOTICE = 0.5
+"""Seconds between telling a handler in a process that its job was cancelled, and killing the process."""
 MOST_ABANDONED = 100
 """Abandoned handlers that a worker lives with. Each holds a thread or a task, and nothing ends them but its own end."""
 
@@ -184,7 +186,7 @@ class Attempts:
             work.max_attempts,
             # Not before: waiting for a process is no part of the handler's time.
             began=lambda: self._limit(held, work, time.monotonic()),
-            notice=lambda: held.stop is Stop.CANCELLED,
+            notice=lambda: min(NOTICE, self._grace / 2) if held.stop is Stop.CANCELLED else 0.0,
         )
         if answer.seen:
             held.flag.look()

@@ -16,9 +16,11 @@ from typing import Final
 
 from tenure.app import Tenure
 from tenure.context import StopFlag
+from tenure.errors import ConfigurationError
 from tenure.worker.loops import loop_factory, run_through
 from tenure.worker.platform import end_with_parent
 from tenure.worker.processes import loading
+from tenure.worker.processes.loading import NotLoaded
 from tenure.worker.processes.running import Runner
 from tenure.worker.processes.talk import Began, Cancel, Frames, Load, Order, Ready, Run, Word, framed
 
@@ -126,9 +128,13 @@ class Child:
         return run_through(self._loop, self._loop.create_task(self._orders.get()))
 
     def _cannot(self, error: BaseException | None) -> None:
-        if error is not None:
-            traceback.print_exception(error)
-        self._link.send(Ready(problem=f"{type(error).__name__}: {error}"))
+        if isinstance(error, NotLoaded | ConfigurationError):
+            problem = str(error)
+        else:
+            if error is not None:
+                traceback.print_exception(error)
+            problem = f"{type(error).__name__} while it loaded the application; the traceback is on standard error"
+        self._link.send(Ready(problem))
 
     # --------------------------------------------------------------------------------------------- the listening thread
 

@@ -14,6 +14,10 @@ from tenure.worker.scope import Scopes
 KEY: Final = 'executor="process"'
 
 
+class NotLoaded(Exception):
+    """The application or its jobs are not where a process of its own looks for them."""
+
+
 def has_process_jobs(app: Tenure) -> bool:
     """Tell whether jobs are registered that want processes of their own."""
     return any(definition.executor == "process" for definition in app.registry)
@@ -43,7 +47,7 @@ def load_of(app: Tenure, prepare: Sequence[str]) -> Load:
 
 
 def load(order: Load) -> Tenure:
-    """Return the application, with its jobs; raises ``LookupError``, and whatever the imports raise."""
+    """Return the application, with its jobs; raises ``NotLoaded``, and whatever the imports raise."""
     if order.prepare:
         prepare, *arguments = order.prepare
         _named(prepare)(*arguments)
@@ -51,10 +55,10 @@ def load(order: Load) -> Tenure:
     for module in order.modules:
         importlib.import_module(module)
     if not isinstance(app, Tenure):
-        raise LookupError(f"{order.app} is no application in a process of its own")  # noqa: TRY004 - not found
+        raise NotLoaded(f"{order.app} is no application in a process of its own")
     missing = [name for name in order.jobs if name not in app.registry]
     if missing:
-        raise LookupError(
+        raise NotLoaded(
             f"{', '.join(missing)}: not registered when {order.app} is imported; register jobs while their module is "
             "imported, not later"
         )

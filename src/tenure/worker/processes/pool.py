@@ -9,7 +9,7 @@ from typing import Final
 
 from tenure.errors import ConfigurationError
 from tenure.queue import Lease
-from tenure.worker.processes.process import Process
+from tenure.worker.processes.process import END_SECONDS, Process
 from tenure.worker.processes.talk import Answer, Load
 from tenure.worker.verdict import ProcessDied, ProcessNotStarted
 
@@ -24,10 +24,9 @@ TRIES: Final = 3
 class Processes:
     """Runs jobs in child processes. There are never more than there are jobs to run at one time."""
 
-    def __init__(self, load: Callable[[], Load], *, idle: float = IDLE_SECONDS) -> None:
+    def __init__(self, load: Callable[[], Load]) -> None:
         self._load = load
         """What a process is told first; raises ``ConfigurationError``."""
-        self._idle_seconds = idle
         self._idle: dict[Process, asyncio.TimerHandle] = {}
         self._waiting: deque[asyncio.Future[Process]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
@@ -53,20 +52,21 @@ class Processes:
         max_attempts: int,
         *,
         began: Callable[[], None],
-        notice: Callable[[], bool],
+        notice: Callable[[], float],
     ) -> Answer:
         """Run a job in a process and return what it came to.
 
         Raises ``ProcessDied`` when its process ended in the middle of it, and ``ProcessNotStarted`` when it has not
-        run. A cancelled caller has the process killed before this ends; if ``notice`` says so, its handler is told
-        first, and may still answer.
+        run. A cancelled caller has the process killed before this ends. If ``notice`` is above 0 then, its handler is
+        told first, and has so many seconds to answer all the same.
         """
         process = await self._taking(lease, name, max_attempts)
         try:
             began()
             answer = await process.answer()
         except asyncio.CancelledError:
-            told = await process.stopped() if notice() else None
+            seconds = notice()
+            told = await process.stopped(seconds) if seconds else None
             if told is None:
                 await process.killed()
                 raise
@@ -86,9 +86,9 @@ class Processes:
             timer.cancel()
         idle = set(self._idle)
         self._idle.clear()
-        await asyncio.gather(
-            *(process.end() if process in idle else process.killed() for process in self._all), return_exceptions=True
-        )
+        ends = [process.end() if process in idle else process.killed() for process in self._all]
+        if ends:  # bounded: the system may keep a killed process for as long as it likes
+            await asyncio.wait([asyncio.ensure_future(end) for end in ends], timeout=END_SECONDS + 1)
 
     # ------------------------------------------------------------------------------------------------------ one of them
 
@@ -134,7 +134,7 @@ class Processes:
         if waiter is not None:
             waiter.set_result(process)
             return
-        timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, process)
+        timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._retire, process)
         self._idle[process] = timer
 
     def _next_waiting(self) -> "asyncio.Future[Process] | None":

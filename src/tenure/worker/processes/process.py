@@ -33,9 +33,7 @@ from tenure.worker.verdict import ProcessDied, ProcessNotStarted
 START_SECONDS: Final = 60.0
 """How long a process may take until it is ready: it imports the application, and lives its lifespan's beginning."""
 END_SECONDS: Final = 2.0
-"""How long it may take to end in order."""
-NOTICE: Final = 0.5
-"""Seconds between telling a handler that its job was cancelled, and killing its process."""
+"""How long it may take to end in order: to leave the lifespan, and to close what it has opened."""
 _COMMAND: Final = (
     "import sys; sys.path[:] = sys.argv[3:]; from tenure.worker.processes.child import main; main(*sys.argv[1:3])"
 )
@@ -122,10 +120,10 @@ class Process:
         self._busy = False
         return word
 
-    async def stopped(self) -> Answer | None:
-        """Tell its handler to stop, and return what it came to; None when it did not within the notice."""
+    async def stopped(self, notice: float) -> Answer | None:
+        """Tell its handler to stop, and return what it came to; None when it did not within so many seconds."""
         try:
-            async with asyncio.timeout(NOTICE):
+            async with asyncio.timeout(notice):
                 await self._send(Cancel(self._number))
                 return await self.answer()
         except (TimeoutError, ProcessDied):
@@ -141,7 +139,7 @@ class Process:
 
     def kill(self) -> None:
         """Kill it, and what it started."""
-        if self._ended.is_set():
+        if self._popen.returncode is not None:
             return
         # It may have left its group, or have none to be killed any more.
         for kill in (os.killpg, os.kill):
