@@ -12,6 +12,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -164,6 +165,12 @@ def talks_without_end() -> None:
     time.sleep(20)  # handler
 
 
+def hangs_up() -> None:
+    with socket.socket(fileno=_link()) as link:
+        link.shutdown(socket.SHUT_RDWR)
+        time.sleep(20)  # handler
+
+
 def closes_everything() -> None:
     os.closerange(0, 256)
 
@@ -204,9 +211,9 @@ def leaves_a_thread() -> None:
 
 JOBS: tuple[Callable[..., Any], ...] = (
     tells, tells_async, Told, asks, runs_a_loop_of_its_own, returns, decides, raises, raises_async, sleeps, meets,
-    sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself, talks_nonsense, talks_without_end,
-    closes_everything, closes_and_opens_another, forks_and_both_return, forks_and_leaves, forks_a_pool,
-    prints_to_everything, leaves_a_thread,
+    sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself, talks_nonsense,
+    hangs_up, talks_without_end, closes_everything, closes_and_opens_another, forks_and_both_return,
+    forks_and_leaves, forks_a_pool, prints_to_everything, leaves_a_thread,
 )  # fmt: skip
 
 

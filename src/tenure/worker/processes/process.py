@@ -34,6 +34,8 @@ START_SECONDS: Final = 60.0
 """How long a process may take until it is ready: it imports the application, and lives its lifespan's beginning."""
 END_SECONDS: Final = 2.0
 """How long it may take to end in order: to leave the lifespan, and to close what it has opened."""
+HANG_UP_SECONDS: Final = 0.2
+"""How long it may live on after it has closed its end of the talk."""
 _COMMAND: Final = (
     "import sys; sys.path[:] = sys.argv[3:]; from tenure.worker.processes.child import main; main(*sys.argv[1:3])"
 )
@@ -66,7 +68,6 @@ class Process:
         self._said: asyncio.Queue[Word | None] = asyncio.Queue()
         self._number = 0
         self._busy = True
-        self._hung_up = False
         self._how = ""
         self._ended = asyncio.Event()
         self._on_end = on_end
@@ -174,7 +175,7 @@ class Process:
         return word
 
     async def _broken(self) -> ProcessDied:
-        self._how = self._how or "sent its worker what is no answer"
+        self._give_up("sent its worker what is no answer")
         await self.killed()
         return ProcessDied(self._how)
 
@@ -182,25 +183,29 @@ class Process:
         """Take in what it said; False when nothing more is there."""
         try:
             data = self._link.recv(1 << 16)
-            words = self._frames.feed(data)
         except (BlockingIOError, InterruptedError):
             return False
         except OSError:
-            data, words = b"", []
-        except ValueError:
-            self._how = self._how or "sent its worker what is no message"
-            data, words = b"", []
+            data = b""
         if not data:
             self._loop.remove_reader(self._link.fileno())
-            self._hung_up = True
-            self.kill()  # it can answer no more
+            # Most likely it is ending, and in a moment its end tells how. If not, it can answer no more.
+            self._loop.call_later(HANG_UP_SECONDS, self._give_up, "hung up on its worker")
             return False
-        for word in words:
-            self._said.put_nowait(word)
-        if (words and not self._busy) or self._said.qsize() > _UNREAD:
-            self._how = self._how or "talked to its worker out of turn"
-            self.kill()
+        try:
+            for word in self._frames.feed(data):
+                self._said.put_nowait(word)
+        except ValueError:
+            self._loop.remove_reader(self._link.fileno())
+            self._give_up("sent its worker what is no message")
+            return False
+        if not self._busy or self._said.qsize() > _UNREAD:
+            self._give_up("talked to its worker out of turn")
         return True
+
+    def _give_up(self, how: str) -> None:
+        self._how = self._how or how
+        self.kill()
 
     def _exited(self) -> None:
         while self._link.fileno() >= 0 and self._read():
@@ -209,8 +214,7 @@ class Process:
         code = self._popen.wait()
         self._loop.remove_reader(self._link.fileno())
         self._link.close()
-        hung_up = self._hung_up and code == -signal.SIGKILL
-        self._how = self._how or ("hung up on its worker" if hung_up else how_it_ended(code))
+        self._how = self._how or how_it_ended(code)
         self._ended.set()
         self._said.put_nowait(None)
         self._on_end(self)

@@ -1,6 +1,6 @@
 """What a worker and its child processes say to each other: frames of msgpack over a socket pair of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -106,16 +106,15 @@ class Frames(Generic[M]):
         self._longest = longest
         self._rest = bytearray()
 
-    def feed(self, data: bytes) -> list[M]:
-        """Return the messages that are whole now; raises ``ValueError`` for what is none."""
+    def feed(self, data: bytes) -> Iterator[M]:
+        """Yield the messages that are whole now; raises ``ValueError`` at the first that is none."""
         self._rest += data
-        found: list[M] = []
         while len(self._rest) >= 4:
             length = int.from_bytes(self._rest[:4], "big")
             if self._longest is not None and length > self._longest:
                 raise ValueError("a frame is too long")
             if len(self._rest) < 4 + length:
-                break
-            found.append(self._decoder.decode(self._rest[4 : 4 + length]))
+                return
+            frame = bytes(self._rest[4 : 4 + length])
             del self._rest[: 4 + length]
-        return found
+            yield self._decoder.decode(frame)
