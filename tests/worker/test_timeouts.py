@@ -11,6 +11,7 @@ import pytest
 
 from tenure import Tenure, current
 from tenure.events import JobSucceeded
+from tenure.worker import ExitReason, Worker, WorkerOptions, attempt
 from tests.worker.support import drain, heard, nothing_left, only_failure, until, until_counts, working
 
 seen: list[Any] = []
@@ -190,3 +191,17 @@ async def test_a_thread_that_does_not_end_is_replaced_and_its_late_result_ignore
         await until(lambda: seen.count("late") == 2, what="another thread serves the slot")
     record = await only_failure(app)
     assert (record.failure.reason, record.attempts) == ("timeout", 1)
+
+
+async def test_handlers_that_pile_up_end_the_worker(
+    app: Tenure, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt, "MOST_ABANDONED", 2)
+    blocking = app.job(blocks_in_thread)
+    for _ in range(4):
+        await blocking.options(timeout=0.05).push()
+    options = WorkerOptions(queues=("default",), concurrency=1, tries=1, cancel_grace=0.05)
+    assert await Worker(app, options).run() is ExitReason.ERROR
+    assert "abandoned handlers that still run: 2" in caplog.text
+    assert "more than 2 abandoned handlers still run in this worker" in caplog.text
+    await until_counts(app, failed=3, ready=1, leased=0)
