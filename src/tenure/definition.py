@@ -17,7 +17,7 @@ import msgspec
 from tenure import options as opts
 from tenure.envelope import Envelope
 from tenure.errors import InvalidOption, NotEncodable, Undecodable
-from tenure.hints import namespaces_of_class, resolved, returned_hint
+from tenure.hints import namespaces_of_class, resolved
 from tenure.injection import is_injected, services_of_function, services_of_handle
 from tenure.naming import check_job_name
 from tenure.policies import NO_POLICIES, Policies
@@ -85,7 +85,7 @@ class JobDefinition:
             parameters, names = _parameters(self.target), [inspect.unwrap(self.target).__globals__]
         return MappingProxyType(
             {
-                parameter.name: resolved(self.name, parameter, names)
+                parameter.name: resolved(self.name, parameter.name, parameter.annotation, names)
                 for parameter in parameters
                 if parameter.name in self.services
             }
@@ -110,7 +110,7 @@ class JobDefinition:
         else:
             names = [inspect.unwrap(self.target).__globals__]
         hints = {
-            parameter.name: resolved(self.name, parameter, names)
+            parameter.name: resolved(self.name, parameter.name, parameter.annotation, names)
             for parameter in self.parameters
             if parameter.annotation is not parameter.empty
         }
@@ -118,12 +118,36 @@ class JobDefinition:
 
     @cached_property
     def returned(self) -> "ResultCodec":
-        """What turns what a handler returned into its wire form and back."""
+        """What turns the result into its wire form and back; raises ``InvalidOption`` for an annotation without sense.
+
+        Made where it is used: in the worker that keeps a result, and by the handle that restores it.
+        """
         from tenure.returned import ResultCodec  # noqa: PLC0415 - keeps `import tenure` light
 
-        function = inspect.unwrap(self.target.handle if isinstance(self.target, type) else self.target)  # type: ignore[attr-defined] # checked when it was registered
-        names = namespaces_of_class(self.target, function) if isinstance(self.target, type) else [function.__globals__]
-        return ResultCodec(returned_hint(function, names))
+        if isinstance(self.target, type):
+            function = inspect.unwrap(self.target.handle)  # type: ignore[attr-defined] # checked when it was registered
+            names = namespaces_of_class(self.target, function)
+        else:
+            function = inspect.unwrap(self.target)
+            names = [function.__globals__]
+        annotations = getattr(function, "__annotations__", {})
+        if "return" not in annotations:
+            return ResultCodec()
+        return ResultCodec(resolved(self.name, "return", annotations["return"], names))
+
+    def encode_result(self, value: Any, *, max_bytes: int) -> bytes:
+        """Return the wire form of what the handler returned; raises ``Unkeepable``, and nothing else."""
+        from tenure.returned import Unkeepable  # noqa: PLC0415 - keeps `import tenure` light
+
+        try:
+            codec = self.returned
+        except InvalidOption as problem:
+            raise Unkeepable(str(problem)) from None
+        return codec.encode(value, max_bytes=max_bytes)
+
+    def restore(self, result: bytes) -> Any:
+        """Return the result that was kept, as the job's annotation has it; raises ``Undecodable``."""
+        return self.returned.decode(result)
 
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[msgspec.Raw, msgspec.Raw]:
         """Return the wire form of the arguments of a call; raises ``NotEncodable`` or ``InvalidOption``."""

@@ -11,34 +11,22 @@ from tenure.errors import InvalidOption
 Names = Mapping[str, Any]
 
 
-def resolved(job: str, parameter: inspect.Parameter, namespaces: Iterable[Names]) -> Any:
-    """Return a parameter's annotation with its forward references resolved, extras of ``Annotated`` included.
+def resolved(job: str, name: str, annotation: Any, namespaces: Iterable[Names]) -> Any:
+    """Return the annotation of a parameter, or of ``return``, with its forward references resolved, extras included.
 
     Each namespace is tried in order; raises ``InvalidOption`` when none has all the names.
     """
-    problem: Exception = NameError(parameter.name)
+    problem: Exception = NameError(name)
     for names in namespaces:
-        holder = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+        holder = SimpleNamespace(__annotations__={name: annotation})
         try:
-            return get_type_hints(holder, globalns=dict(names), include_extras=True)[parameter.name]
+            return get_type_hints(holder, globalns=dict(names), include_extras=True)[name]
         except Exception as error:  # noqa: BLE001 - an annotation is code, and may fail in any way
             problem = error
     raise InvalidOption(
-        f"job {job}: the annotation of {parameter.name!r} cannot be resolved ({type(problem).__name__}: {problem}); "
+        f"job {job}: the annotation of {name!r} cannot be resolved ({type(problem).__name__}: {problem}); "
         "a name imported under TYPE_CHECKING is not there at run time"
     ) from problem
-
-
-def returned_hint(function: Callable[..., Any], namespaces: Iterable[Names]) -> Any:
-    """Return the annotation of what a function returns, resolved; ``Any`` where there is none that can be."""
-    annotations = getattr(function, "__annotations__", {})
-    if "return" not in annotations:
-        return Any
-    returned = inspect.Parameter("returned", inspect.Parameter.KEYWORD_ONLY, annotation=annotations["return"])
-    try:
-        return resolved(function.__qualname__, returned, namespaces)
-    except InvalidOption:
-        return Any
 
 
 def namespaces_of_class(target: type, function: Callable[..., Any]) -> list[Names]:

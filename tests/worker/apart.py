@@ -222,6 +222,7 @@ def build(url: str, namespace: str) -> Tenure:
     made = Tenure(url, namespace=namespace)
     for job in JOBS:
         made.job(name=job.__name__, executor="process")(job)
+    made.job(name="picky", executor="process", give_up_on=[LookupError])(raises)
     for function in (sleeps, sleeps_async, looks):
         made.job(name=f"{function.__name__}_here")(function)
 

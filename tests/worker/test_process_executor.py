@@ -14,8 +14,8 @@ from tenure import ConfigurationError, Snooze, Tenure
 from tenure.context import Current
 from tenure.surroundings import CallNext
 from tenure.worker import HandlerRaised, Worker, WorkerOptions, decide
+from tenure.worker.judgement import NoWireForm
 from tenure.worker.processes import pool
-from tenure.worker.verdict import NoWireForm
 from tests.support.processes import alive, eventually_async
 from tests.worker import apart
 from tests.worker.program import Journal
@@ -128,6 +128,13 @@ async def test_whatever_a_handler_raises_is_a_failure_as_data(app: Tenure, job: 
     assert {failure.reason for failure in failures} == {"exception"}
     assert all(len(failure.message) <= 1_000 and f"in {job}" in failure.traceback for failure in failures)
     assert {"SystemExit", "KeyboardInterrupt", "ExceptionGroup"} <= {failure.type for failure in failures}
+
+
+async def test_the_policies_of_a_job_judge_what_it_raised_there(app: Tenure) -> None:
+    await push(app, "picky", "a KeyError")
+    await drain(app, tries=3)
+    record = await only_failure(app)
+    assert (record.attempts, record.failure.reason, record.failure.type) == (1, "gave-up", "KeyError")
 
 
 async def test_middleware_meets_what_was_raised_as_data(app: Tenure) -> None:

@@ -72,6 +72,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "a cycle of causes": in_a_cycle,
     "a lone surrogate": lambda: ValueError("\ud800 and \0"),
     "a local class": of_a_local_class,
+    "a KeyError": lambda: KeyError("missing"),
     "MemoryError": MemoryError,
     "RecursionError": RecursionError,
 }

@@ -190,7 +190,7 @@ class Attempts:
         )
         if answer.seen:
             held.flag.look()
-        return value_of(answer, definition.returned)
+        return value_of(answer, definition.restore)
 
     # -------------------------------------------------------------------------------------------------- its outcome
 

@@ -7,7 +7,7 @@ from tenure.policies import NO_POLICIES, Policies
 from tenure.queue import Drop, Fail, Failure, Lease, Release, Settlement
 from tenure.retry import Backoff
 from tenure.worker import failures
-from tenure.worker.verdict import HandlerRaised, ProcessDied, ProcessNotStarted, Verdict
+from tenure.worker.judgement import HandlerRaised, Judgement, ProcessDied, ProcessNotStarted
 
 LONGEST_DELAY = 10 * 365 * 86400.0
 """Seconds; what a handler asks for beyond this is a mistake, and no store has to hold it."""
@@ -25,42 +25,42 @@ def after_error(
             return after_crash(lease, how)
         case ProcessNotStarted():
             return Release(lease, delay=UNSTARTED_DELAY, free=True), None
-    verdict = judge(error, policies)
-    match verdict.action:
+    judgement = judge(error, policies)
+    match judgement.action:
         case "discard":
             return Drop(lease), None
         case "snooze":
-            return Release(lease, delay=verdict.after or 0.0, free=True), None
-    failure = verdict.failure or Failure(reason="exception")
-    if verdict.action == "give-up":
+            return Release(lease, delay=judgement.after or 0.0, free=True), None
+    failure = judgement.failure or Failure(reason="exception")
+    if judgement.action == "give-up":
         return Fail(lease, failure), failure
-    backoff = verdict.backoff or backoff
-    return after_failure(lease, failure, max_attempts=max_attempts, backoff=backoff, after=verdict.after)
+    backoff = judgement.backoff or backoff
+    return after_failure(lease, failure, max_attempts=max_attempts, backoff=backoff, after=judgement.after)
 
 
-def judge(error: BaseException, policies: Policies = NO_POLICIES) -> Verdict:
+def judge(error: BaseException, policies: Policies = NO_POLICIES) -> Judgement:
     """Return what a handler's exception says about its job. Never raises.
 
     It is the one place that looks at the exception itself: for a job with a process of its own, this runs there.
     """
-    told = error if isinstance(error, HandlerRaised) else error.__cause__
-    if isinstance(told, HandlerRaised) and (told is error or told.verdict.decision):
-        return told.verdict
+    # Exactly these classes, as they come out of a process: a handler's own may answer for their cause as they like.
+    told = error.__cause__ if type(error) in {Discard, Snooze, GiveUp, Retry} else error
+    if isinstance(told, HandlerRaised) and (told is error or told.judgement.decision):
+        return told.judgement
     match error:
         case Discard():
-            return Verdict("discard", decision=True)
+            return Judgement("discard", decision=True)
         case Snooze():
-            return Verdict("snooze", after=_asked(getattr(error, "for_", None)), decision=True)
+            return Judgement("snooze", after=_asked(getattr(error, "for_", None)), decision=True)
         case GiveUp():
-            return Verdict("give-up", failures.describe(error, "gave-up"), decision=True)
+            return Judgement("give-up", failures.describe(error, "gave-up"), decision=True)
         case Retry():
             after = _asked(getattr(error, "after", None))
-            return Verdict("again", failures.describe(error), after, decision=True)
+            return Judgement("again", failures.describe(error), after, decision=True)
         case _:
-            ruled = policies.judge(error)
-            if ruled.final:
-                return Verdict("give-up", failures.describe(error, "gave-up"))
-            return Verdict("again", failures.describe(error), backoff=ruled.backoff)
+            final, backoff = policies.judge(error)
+            failure = failures.describe(error, "gave-up" if final else "exception")
+            return Judgement("give-up" if final else "again", failure, backoff=backoff)
 
 
 def after_crash(lease: Lease, how: str) -> tuple[Settlement, Failure]:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final
 
 from tenure.queue import Failure
-from tenure.worker.verdict import HandlerRaised
+from tenure.worker.judgement import HandlerRaised
 
 MESSAGE_LIMIT: Final = 1_000
 TRACEBACK_LIMIT: Final = 20_000
@@ -99,9 +99,9 @@ def _one(error: BaseException, depth: int) -> Iterator[str]:
         yield "Traceback (most recent call last):"
         yield from _frames(error.__traceback__)
     yield f"{type_name(error)}: {message(error)}"
-    if isinstance(error, HandlerRaised) and error.verdict.failure is not None:
+    if isinstance(error, HandlerRaised) and error.judgement.failure is not None:
         yield "In the process of the handler:"
-        yield error.verdict.failure.traceback
+        yield error.judgement.failure.traceback
     if isinstance(error, BaseExceptionGroup):
         try:
             members = tuple(error.exceptions)

@@ -9,9 +9,9 @@ from typing import Final
 
 from tenure.errors import ConfigurationError
 from tenure.queue import Lease
+from tenure.worker.judgement import ProcessDied, ProcessNotStarted
 from tenure.worker.processes.process import END_SECONDS, Process
 from tenure.worker.processes.talk import Answer, Load
-from tenure.worker.verdict import ProcessDied, ProcessNotStarted
 
 logger: logging.Logger = logging.getLogger("tenure.worker")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tenure.queue import Lease
+from tenure.worker.judgement import ProcessDied, ProcessNotStarted
 from tenure.worker.platform import watch_exit
 from tenure.worker.processes.talk import (
     LONGEST,
@@ -28,7 +29,6 @@ from tenure.worker.processes.talk import (
     Word,
     framed,
 )
-from tenure.worker.verdict import ProcessDied, ProcessNotStarted
 
 START_SECONDS: Final = 60.0
 """How long a process may take until it is ready: it imports the application, and lives its lifespan's beginning."""

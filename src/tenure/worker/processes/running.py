@@ -13,10 +13,10 @@ from tenure.definition import JobDefinition, LoadedCall
 from tenure.returned import Unkeepable
 from tenure.worker import decide, failures
 from tenure.worker.executors import called
+from tenure.worker.judgement import Judgement
 from tenure.worker.loops import run_through
 from tenure.worker.processes.talk import RESULT_LIMIT, Answer, Raised, Returned, Run
 from tenure.worker.scope import Scopes
-from tenure.worker.verdict import Verdict
 
 
 class Runner:
@@ -35,7 +35,7 @@ class Runner:
             envelope = envelopes.decode(order.lease.envelope)
             call = definition.load(envelope)
         except Exception as error:  # noqa: BLE001 - arguments are built by the user's own types
-            return Raised(order.number, flag.seen, Verdict("give-up", failures.describe(error, "arguments")))
+            return Raised(order.number, flag.seen, Judgement("give-up", failures.describe(error, "arguments")))
         current = Current(order.lease, name=order.name, max_attempts=order.max_attempts, meta=envelope.meta, stop=flag)
         try:
             if definition.asynchronous:
@@ -43,14 +43,14 @@ class Runner:
             else:
                 value = Context().run(self._here, definition, call, current)
         except BaseException as error:  # noqa: BLE001 - SystemExit included: it is the handler's
-            return Raised(order.number, flag.seen, decide.judge(error))
+            return Raised(order.number, flag.seen, decide.judge(error, definition.policies))
         finally:
             # What it has printed belongs before whatever the worker says of it.
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):
                     stream.flush()
         try:
-            result = definition.returned.encode(value, max_bytes=RESULT_LIMIT)
+            result = definition.encode_result(value, max_bytes=RESULT_LIMIT)
         except Unkeepable as error:
             return Returned(order.number, flag.seen, problem=str(error))
         return Returned(order.number, flag.seen, result)

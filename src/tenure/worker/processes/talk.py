@@ -1,14 +1,13 @@
 """What a worker and its child processes say to each other: frames of msgpack over a socket pair of their own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from tenure.queue import Lease
-from tenure.returned import ResultCodec
 from tenure.sensitive import Discreet
-from tenure.worker.verdict import NoWireForm, Verdict, raised
+from tenure.worker.judgement import Judgement, NoWireForm, raised
 
 LONGEST: Final = 4 * 1024 * 1024
 """Bytes of a frame that a child may send: a result's limit, and room for the rest."""
@@ -76,7 +75,7 @@ class Raised(Discreet, frozen=True, tag=True):
 
     number: int
     seen: bool
-    verdict: Verdict
+    judgement: Judgement
 
 
 Order = Load | Run | Cancel | End
@@ -91,11 +90,11 @@ def framed(message: Order | Word) -> bytes:
     return len(data).to_bytes(4, "big") + data
 
 
-def value_of(answer: Answer, codec: ResultCodec) -> Any:
+def value_of(answer: Answer, restore: Callable[[bytes], Any]) -> Any:
     """Return what a handler returned, or raise what stands for what it raised."""
     if isinstance(answer, Raised):
-        raise raised(answer.verdict)
-    return NoWireForm(answer.problem) if answer.problem else codec.decode(answer.result)
+        raise raised(answer.judgement)
+    return NoWireForm(answer.problem) if answer.problem else restore(answer.result)
 
 
 class Frames(Generic[M]):

@@ -9,7 +9,7 @@ from tenure.retry import Backoff
 from tenure.sensitive import Discreet
 
 
-class Verdict(Discreet, frozen=True, gc=False):
+class Judgement(Discreet, frozen=True, gc=False):
     """What a handler's exception means: it was judged where the exception was."""
 
     action: Literal["again", "give-up", "snooze", "discard"]
@@ -26,9 +26,9 @@ class Verdict(Discreet, frozen=True, gc=False):
 class HandlerRaised(TenureError):
     """A handler in a process of its own raised something. It stays there; this tells of it, as data."""
 
-    def __init__(self, verdict: Verdict) -> None:
-        self.verdict: Verdict = verdict
-        failure = verdict.failure or Failure(reason="exception")
+    def __init__(self, judgement: Judgement) -> None:
+        self.judgement: Judgement = judgement
+        failure = judgement.failure or Failure(reason="exception")
         super().__init__(f"{failure.type}: {failure.message}")
 
 
@@ -55,20 +55,20 @@ class NoWireForm:
         return f"<no result: {self.problem}>"
 
 
-def raised(verdict: Verdict) -> Exception:
-    """Return the exception that stands for a verdict: an outcome where the handler raised one."""
-    told = HandlerRaised(verdict)
-    if not verdict.decision:
+def raised(judgement: Judgement) -> Exception:
+    """Return the exception that stands for a judgement: an outcome where the handler raised one."""
+    told = HandlerRaised(judgement)
+    if not judgement.decision:
         return told
-    reason = verdict.failure.message if verdict.failure is not None else ""
+    reason = judgement.failure.message if judgement.failure is not None else ""
     decision: Exception
-    match verdict.action:
+    match judgement.action:
         case "again":
-            decision = Retry(reason, after=verdict.after)
+            decision = Retry(reason, after=judgement.after)
         case "give-up":
             decision = GiveUp(reason)
         case "snooze":
-            decision = Snooze(verdict.after or 0.0)
+            decision = Snooze(judgement.after or 0.0)
         case _:
             decision = Discard()
     decision.__cause__ = told
