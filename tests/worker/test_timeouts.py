@@ -194,14 +194,15 @@ async def test_a_thread_that_does_not_end_is_replaced_and_its_late_result_ignore
 
 
 async def test_handlers_that_pile_up_end_the_worker(
-    app: Tenure, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    quick: Tenure, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempt, "MOST_ABANDONED", 2)
-    blocking = app.job(blocks_in_thread)
+    blocking = quick.job(blocks_in_thread)
     for _ in range(4):
         await blocking.options(timeout=0.05).push()
     options = WorkerOptions(queues=("default",), concurrency=1, tries=1, cancel_grace=0.05)
-    assert await Worker(app, options).run() is ExitReason.ERROR
+    assert await Worker(quick, options).run() is ExitReason.ERROR
+    release.set()
     assert "abandoned handlers that still run: 2" in caplog.text
     assert "more than 2 abandoned handlers still run in this worker" in caplog.text
-    await until_counts(app, failed=3, ready=1, leased=0)
+    await until_counts(quick, failed=3, ready=1, leased=0)
