@@ -43,8 +43,9 @@ def judge(error: BaseException, policies: Policies = NO_POLICIES) -> Judgement:
 
     It is the one place that looks at the exception itself: for a job with a process of its own, this runs there.
     """
-    # Exactly these classes, as they come out of a process: a handler's own may answer for their cause as they like.
-    told = error.__cause__ if type(error) in {Discard, Snooze, GiveUp, Retry} else error
+    # Exactly these classes, and by identity, as they come out of a process: a handler's own may do what they like.
+    own = any(type(error) is kind for kind in (Discard, Snooze, GiveUp, Retry))
+    told = error.__cause__ if own else error
     if isinstance(told, HandlerRaised) and (told is error or told.judgement.decision):
         return told.judgement
     match error:
