@@ -2,7 +2,8 @@
 
 Empty and blank values count as unset. The default connection reads the plain keys; a connection named ``reports``
 reads only its own: ``TENURE_REPORTS_URL``, ``REDIS_REPORTS_HOST``, ``QUEUE_REPORTS_MAX_ATTEMPTS``. The names of the
-drivers (``redis``, ``sqlite``, ``memory``, ``sync``) and ``auto`` are connections too, which read the plain keys.
+drivers (``redis``, ``redis-streams``, ``sqlite``, ``memory``, ``sync``) and ``auto`` are connections too, which read
+the plain keys.
 """
 
 import hashlib
@@ -17,12 +18,20 @@ import msgspec
 from tenure.environ import Tuning, namespace, prefix, redis, tuning
 from tenure.errors import ConfigurationError
 from tenure.naming import shown
-from tenure.urls import Address, parse
+from tenure.urls import REDIS, Address, parse
 
 DEFAULT: Final = "default"
 AUTO: Final = "auto"
-_DRIVERS: Final = {"redis": "redis", "sqlite": "sqlite", "sql": "sqlite", "memory": "memory", "sync": "sync"}
-_LATER: Final = frozenset({"redis-streams", "redis_streams", "postgresql", "postgres", "mysql", "mariadb"})
+_DRIVERS: Final = {
+    "redis": "redis",
+    "redis-streams": "redis-streams",
+    "redis_streams": "redis-streams",
+    "sqlite": "sqlite",
+    "sql": "sqlite",
+    "memory": "memory",
+    "sync": "sync",
+}
+_LATER: Final = frozenset({"postgresql", "postgres", "mysql", "mariadb"})
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _KEYS: Final = re.compile(r"(TENURE|QUEUE|REDIS)_[A-Z0-9_]+|DATABASE_URL", re.ASCII)
 _MARKS: Final = ("pyproject.toml", "manage.py", "setup.py", ".git")
@@ -141,7 +150,7 @@ class Settings(Tuning, frozen=True, kw_only=True):
 
     def _automatic(self, keep_as: str) -> ConnectionSettings:
         given = parse(self.environ["TENURE_URL"], "TENURE_URL") if "TENURE_URL" in self.environ else None
-        tried = given if given is not None and given.driver == "redis" else redis(self.environ, "")
+        tried = given if given is not None and given.driver in REDIS else redis(self.environ, "")
         sqlite = given if given is not None and given.driver == "sqlite" else self._address("sqlite", "")
         return self._made(keep_as, AUTO, tried, fallback=sqlite)
 
@@ -161,8 +170,8 @@ class Settings(Tuning, frozen=True, kw_only=True):
         )
 
     def _address(self, driver: str, scope: str) -> Address:
-        if driver == "redis":
-            return redis(self.environ, scope)
+        if driver in REDIS:
+            return msgspec.structs.replace(redis(self.environ, scope), driver=driver)
         if driver == "sqlite":
             database = self.environ.get("DATABASE_URL", "")
             # DATABASE_URL alone selects nothing, and another program's PostgreSQL is no reason to refuse a file.

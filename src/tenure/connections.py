@@ -13,7 +13,7 @@ from tenure.drivers.sync import Runner
 from tenure.errors import MissingExtra
 from tenure.portal import portal
 from tenure.queue import Capabilities, Pusher, Queue
-from tenure.urls import Address
+from tenure.urls import REDIS, Address
 
 logger: Final = logging.getLogger("tenure")
 
@@ -102,13 +102,15 @@ class Connections:
         return Connection(settings, queue, Infrastructure(settings.configured, queue.capabilities.driver, reason))
 
     def _driver(self, address: Address, settings: ConnectionSettings) -> Queue:
-        if address.driver == "redis":
+        if address.driver in REDIS:
             _require_redis()
             from tenure.drivers.redis import RedisQueue  # noqa: PLC0415 - an extra, imported when it is used
             from tenure.drivers.redis.endpoint import Endpoint  # noqa: PLC0415
+            from tenure.drivers.redis.layout import LAYOUTS  # noqa: PLC0415
 
             endpoint = Endpoint.from_url(address.url, credentials=_credentials(settings))
-            return RedisQueue(endpoint, namespace=settings.namespace, prefix=settings.prefix)
+            layout = LAYOUTS[address.driver]
+            return RedisQueue(endpoint, namespace=settings.namespace, prefix=settings.prefix, layout=layout)
         if address.driver == "sqlite":
             from tenure.drivers.sql import SqliteQueue  # noqa: PLC0415 - keeps `import tenure` light
 

@@ -152,7 +152,11 @@ def _by_url(environ: Mapping[str, str], group: str, rest: _Redis) -> Address:
             behind += f"{'&' if '?' in behind else '?'}{name}={quote(value, safe='/')}"
     address = parse(f"{scheme}://{behind}", key)
     if address.driver != "redis":
-        raise ConfigurationError(key, "must be a redis://, rediss:// or unix:// URL, or one of sentinels or a cluster")
+        raise ConfigurationError(
+            key,
+            "must be a redis://, rediss:// or unix:// URL, or one of sentinels or a cluster; the driver redis-streams "
+            "is chosen by QUEUE_CONNECTION",
+        )
     return address
 
 

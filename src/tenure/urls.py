@@ -15,7 +15,9 @@ import msgspec
 
 from tenure.errors import ConfigurationError
 
-Driver = Literal["redis", "sqlite", "memory", "sync"]
+Driver = Literal["redis", "redis-streams", "sqlite", "memory", "sync"]
+REDIS: Final = frozenset[Driver]({"redis", "redis-streams"})
+"""The drivers that share everything but the way in which ready jobs stand in line."""
 
 Topology = Literal["", "sentinel", "cluster"]
 
@@ -25,9 +27,10 @@ _REDIS: Final[Mapping[str, str]] = MappingProxyType(
 _TOPOLOGIES: Final[Mapping[str, Topology]] = MappingProxyType({"": "", "sentinel": "sentinel", "cluster": "cluster"})
 _KNOWN: Final = (
     *("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"),
+    *("redis+streams", "redis+streams+sentinel", "redis+streams+cluster"),
     *("sqlite", "memory", "sync"),
 )
-_LATER: Final = re.compile(r"(rediss?|valkeys?)\+streams|(postgres(ql)?|mysql|mariadb)(\+\w+)?")
+_LATER: Final = re.compile(r"(postgres(ql)?|mysql|mariadb)(\+\w+)?")
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?", re.ASCII)
 _TLS: Final = "ssl_(?:ca_certs|ca_path|certfile|keyfile|password|cert_reqs|check_hostname|min_version|ciphers)"
@@ -72,7 +75,7 @@ class Address(msgspec.Struct, frozen=True):
     def local(self) -> bool:
         """Whether the store is certainly on this host."""
         hosts = [host for host, _ in self.hosts] or [self.host]
-        return self.driver != "redis" or all(host in {"", "localhost", "127.0.0.1", "::1"} for host in hosts)
+        return self.driver not in REDIS or all(host in {"", "localhost", "127.0.0.1", "::1"} for host in hosts)
 
     def __repr__(self) -> str:
         return f"<{self.driver} address>"
@@ -92,6 +95,10 @@ def parse(url: str, key: str) -> Address:
     if _BAD_PERCENT.search(rest):
         _refuse(key, "holds a raw '%': write it as %25")
     plain, _, several = scheme.partition("+")
+    line, _, behind = several.partition("+")
+    if line == "streams" and behind in _TOPOLOGIES and plain in {*_REDIS, "unix"}:
+        scheme = f"{plain}+{behind}" if behind else plain
+        return msgspec.structs.replace(parse(f"{scheme}://{rest}", key), driver="redis-streams")
     if plain in _REDIS and several in _TOPOLOGIES:
         topology = _TOPOLOGIES[several]
         return _several(_REDIS[plain], topology, rest, key) if topology else _redis(_REDIS[plain], rest, key)

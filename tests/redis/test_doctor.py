@@ -22,7 +22,8 @@ from redis.crc import key_slot
 from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.doctor import contents, rights
 from tenure.drivers.redis.keys import Keyspace
-from tenure.drivers.redis.scripts import Scripts, packaged
+from tenure.drivers.redis.layout import LAYOUTS, LISTS, Layout
+from tenure.drivers.redis.scripts import Scripts
 from tenure.operating import Diagnosis, Finding, Severity
 from tenure.queue import Push, feature
 from tests.redis.conftest import BINARIES, SERVERS
@@ -235,7 +236,9 @@ async def test_slots_that_nobody_serves_are_found() -> None:
 def test_all_keys_of_a_queue_lie_in_one_slot_whatever_the_prefix() -> None:
     for prefix in ("", "app:", "a.b-c_d:"):
         keys = Keyspace("shop", prefix).queue("emails")
-        assert len({key_slot(keys.named(name)) for name in (*contents.READERS, "client:1", "gone:2")}) == 1
+        assert (
+            len({key_slot(keys.named(name)) for name in (*contents.READERS, *LISTS.readers, "client:1", "gone:2")}) == 1
+        )
 
 
 # -------------------------------------------------------------------------------------------------------- the clock
@@ -312,7 +315,7 @@ async def test_a_forbidden_key_is_found_and_named(kind: str, patterns: str, miss
 @pytest.mark.parametrize("kind", SERVERS)
 async def test_the_least_set_of_rights_is_enough_for_the_doctor_too(kind: str) -> None:
     """What it cannot read it says, and nothing else."""
-    commands = " ".join(f"+{name.lower()}" for name in rights.needed())
+    commands = " ".join(f"+{name.lower()}" for name in needed())
     with acl_server(binary(kind), f"~{{shop:*}}:* ~shop:* {commands}") as server:
         found = await examined(server.unix_url, push=True)
     assert [finding.check for finding in found] == ["unknown", "unknown"]
@@ -339,11 +342,17 @@ def binary(kind: str) -> str:
     return found
 
 
-def test_every_command_of_the_scripts_can_be_tried() -> None:
-    assert set(rights.needed(1) + rights.needed(2) + rights.needed(3)) <= set(rights.FORMS)
+def needed(layout: Layout = LISTS, durability: int = 1) -> list[str]:
+    return rights.needed(Scripts(line=layout.line), durability)
 
 
-def test_every_key_of_the_scripts_is_looked_at() -> None:
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_command_of_the_scripts_can_be_tried(layout: Layout) -> None:
+    assert {command for durability in (1, 2, 3) for command in needed(layout, durability)} <= set(rights.FORMS)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_key_of_the_scripts_is_looked_at(layout: Layout) -> None:
     scripts = Scripts(line=layout.line)
     names = {key for name in scripts.names for key in scripts[name].keys}
     # Those that belong to one call, and the one that never exists.
@@ -368,14 +377,12 @@ async def test_what_a_class_of_durability_needs_is_judged_when_it_is_asked_for(k
 
 
 def test_the_documented_least_set_is_what_the_scripts_and_the_driver_call() -> None:
-    assert (
-        sorted(word.removeprefix("+").upper() for word in least.documented() if word.startswith("+")) == rights.needed()
-    )
+    assert sorted(word.removeprefix("+").upper() for word in least.documented() if word.startswith("+")) == needed()
 
 
 def test_the_documentation_names_every_key_and_every_script() -> None:
     page = (ROOT / "docs" / "redis.md").read_text()
-    for key in contents.READERS:
+    for key in (*contents.READERS, *LISTS.readers):
         assert f":{key}`" in page, key
-    for script in packaged():
-        assert "/" in script or f"`{script}`" in page, script
+    for script in Scripts().names:
+        assert f"`{script}`" in page, script

@@ -9,6 +9,7 @@ from redis.exceptions import NoPermissionError
 from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.doctor.rights import needed
 from tenure.drivers.redis.keys import Keyspace
+from tenure.drivers.redis.scripts import Scripts
 from tenure.errors import StoreRefused
 from tests.redis.steps import job
 from tests.redis.test_topologies_cluster import ON_A_CLUSTER
@@ -27,7 +28,7 @@ def guarded() -> Iterator[AclServer]:
 
 def test_the_documented_commands_are_those_that_are_used() -> None:
     commands = {word[1:].upper() for word in documented() if word.startswith("+")}
-    assert commands == set(needed())
+    assert commands == set(needed(Scripts()))
 
 
 def test_the_documented_patterns_cover_the_keys_and_no_more() -> None:

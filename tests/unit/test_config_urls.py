@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
+import msgspec
 import pytest
 import redis
 
@@ -141,11 +142,40 @@ def test_a_malformed_address_is_refused_by_its_key_and_without_its_secret(url: s
 
 @pytest.mark.parametrize(
     "scheme",
-    ["redis+streams", "rediss+streams", "valkey+streams", "postgresql", "postgresql+psycopg", "mysql"],
+    ["postgresql", "postgresql+psycopg", "mysql"],
 )
 def test_what_comes_later_is_told_as_such(scheme: str) -> None:
     with pytest.raises(ConfigurationError, match=r"TENURE_URL: .* not available in this version"):
         by_environ(f"{scheme}://user:s3cret@h/db")
+
+
+@pytest.mark.parametrize(
+    ("url", "without"),
+    [
+        ("redis+streams://h", "redis://h"),
+        ("valkeys+streams://ana:x@h:7/2", "rediss://ana:x@h:7/2"),
+        ("unix+streams:///run/s?db=1", "unix:///run/s?db=1"),
+        ("redis+streams+sentinel://a,b:2/main/3", "redis+sentinel://a,b:2/main/3"),
+        ("rediss+streams+cluster://[::1]:7000,b", "rediss+cluster://[::1]:7000,b"),
+    ],
+)
+def test_a_url_of_streams_is_that_of_the_same_store_with_another_driver(url: str, without: str) -> None:
+    address, same = by_environ(url), by_environ(without)
+    assert address == msgspec.structs.replace(same, driver="redis-streams")
+    assert (address.driver, address.local, same.driver) == ("redis-streams", same.local, "redis")
+
+
+@pytest.mark.parametrize(
+    "scheme", ["redis+streams+streams", "redis+sentinel+streams", "unix+streams+cluster", "sqlite+streams", "streams"]
+)
+def test_other_mixtures_with_streams_are_refused(scheme: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"TENURE_URL: has a scheme that tenure does not know"):
+        by_environ(f"{scheme}://h/name")
+
+
+def test_the_url_of_a_store_does_not_choose_the_driver() -> None:
+    with pytest.raises(ConfigurationError, match=r"REDIS_URL: must be .*chosen by QUEUE_CONNECTION"):
+        by_redis_url("redis+streams://h")
 
 
 def test_tls_and_its_files_reach_the_client() -> None:

@@ -55,7 +55,7 @@ class Claims:
         self._sweeper = sweeper
         self._retirement = retirement
         self._consumer = naming.new_token()
-        """This process's name where the server keeps one, and one for each of its event loops."""
+        """The name that a server which keeps names knows this process by, unless it has one as a holder."""
         self._waiter = Waiter(session)
 
     async def claim(self, queues: Sequence[str], limit: int, terms: Terms, wait: float) -> Claimed:
@@ -136,7 +136,7 @@ class Claims:
         _, due, more, leftover, marks, aside, *pairs = await self._session.write(
             queue,
             "claim",
-            (limit, terms.length, token, b"1" if suspects else b"0", terms.crash_limit, self._consumer),
+            (limit, terms.length, token, b"1" if suspects else b"0", terms.crash_limit, terms.holder or self._consumer),
             hurried=hurried,
         )
         # Counted from before the call was sent: this process stops trusting a lease before the store does (P8).

@@ -6,10 +6,11 @@ from tenure.drivers.redis.session import Session
 from tenure.errors import StoreError
 
 EVERY = 600.0
-"""Seconds between two looks of one process at one queue; the first is at its first claim, so that processes which follow
-one another quickly clean up after each other."""
+"""Seconds between two looks of one process at one queue; the first is at its first claim, so that processes which
+follow one another quickly clean up after each other."""
 IDLE_MS = 600_000
-"""How long a consumer must have read nothing. One that is deleted too early loses nothing: its next read makes it anew."""
+"""How long a consumer must have read nothing. One that is deleted too early loses nothing: its next read makes it
+anew."""
 
 
 class Retirement:
