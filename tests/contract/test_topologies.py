@@ -13,6 +13,9 @@ from tests.contract.places import (  # noqa: F401 - fixtures
 )
 from tests.contract.racing import races
 
-DRIVERS = ["redis-tls", "valkey-acl", "redis-sentinel", "valkey-cluster"]
+DRIVERS = [
+    *("redis-tls", "valkey-acl", "redis-sentinel", "valkey-cluster"),
+    *("redis-sentinel-streams", "valkey-cluster-streams"),
+]
 
 globals().update({name: behaviour for name, behaviour in behaviours().items() if not races(behaviour)})

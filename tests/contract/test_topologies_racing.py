@@ -14,8 +14,9 @@ from tests.contract.places import (  # noqa: F401 - fixtures
 )
 from tests.contract.racing import races
 
+SHORT = ["valkey-cluster", "valkey-cluster-streams"]
 LONG = int(os.environ.get("TENURE_TORTURE_SCALE") or 1) > 1
-DRIVERS = ["redis-tls", "valkey-acl", "redis-sentinel", "valkey-cluster"] if LONG else ["valkey-cluster"]
+DRIVERS = [*SHORT, "redis-tls", "valkey-acl", "redis-sentinel", "redis-sentinel-streams"] if LONG else SHORT
 
 pytestmark = pytest.mark.torture
 

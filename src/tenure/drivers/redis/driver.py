@@ -73,9 +73,9 @@ class RedisQueue:
     """Implements all protocols of ``tenure.queue`` and ``tenure.operating`` on Redis 6.2 or newer, or Valkey.
 
     Built around a client, it takes the place and the credentials of the client, opens connections of its own, and
-    closes nothing of the caller's. ``layout`` makes it the driver ``redis`` or ``redis-streams``. ``patience`` tells how
-    long to wait for answers, ``assurance`` what pushes of a higher durability wait for. ``scripts``, of the layout's
-    line, is for tests that change a copy of one.
+    closes nothing of the caller's. ``layout`` makes it the driver ``redis`` or ``redis-streams``. ``patience`` tells
+    how long to wait for answers, ``assurance`` what pushes of a higher durability wait for. ``scripts``, of the
+    layout's line, is for tests that change a copy of one.
     """
 
     def __init__(
