@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tenure.drivers.redis import RedisQueue
+from tenure.drivers.redis.layout import LISTS, Layout
 from tenure.drivers.redis.scripts import Scripts
 from tenure.queue import Ack, Fail, Release, Renewal
 from tenure.testing.contract.steps import WHY, Q, assert_empty, done, job, pushed_and_claimed
@@ -33,11 +34,13 @@ class Bridge:
 
 
 @asynccontextmanager
-async def opened(server: Server, namespace: str, scripts: Scripts | None = None) -> AsyncIterator[Bridge]:
+async def opened(
+    server: Server, namespace: str, scripts: Scripts | None = None, layout: Layout = LISTS
+) -> AsyncIterator[Bridge]:
     """Open both, use the one behind the proxy once, and empty the namespace at the end."""
     with Proxy(server.socket) as proxy:
-        shaky = RedisQueue.from_url(proxy.url, namespace=namespace, scripts=scripts)
-        direct = RedisQueue.from_url(server.url, namespace=namespace, scripts=scripts)
+        shaky = RedisQueue.from_url(proxy.url, namespace=namespace, layout=layout, scripts=scripts)
+        direct = RedisQueue.from_url(server.url, namespace=namespace, layout=layout, scripts=scripts)
         try:
             # Scripts are loaded and lanes have begun, so that a fault hits the call it is meant for.
             await _warm_up(shaky)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tenure.drivers.redis.layout import LISTS, STREAMS
 from tenure.errors import OutcomeUnknown
 from tenure.queue import Ack, Fail, Release, Renewal, Settled, Settlement
 from tenure.testing.contract.steps import (
@@ -35,13 +36,14 @@ from tests.contract.bridges import Bridge
 from tests.contract.conftest import SERVERS
 from tests.support.proxy import Fault
 
-DRIVERS = ["redis", "valkey"]
+DRIVERS = ["redis", "valkey", "valkey-streams"]
 SCRIPT = b"EVALSHA"
 
 
 @pytest.fixture
 async def bridge(driver: str, namespace: str, request: pytest.FixtureRequest) -> AsyncIterator[Bridge]:
-    async with bridges.opened(request.getfixturevalue(SERVERS[driver]), namespace) as bridge:
+    layout = STREAMS if driver.endswith("-streams") else LISTS
+    async with bridges.opened(request.getfixturevalue(SERVERS[driver]), namespace, layout=layout) as bridge:
         yield bridge
 
 

@@ -6,6 +6,7 @@ import pytest
 import redis
 
 from tenure.drivers.redis import RedisQueue
+from tenure.drivers.redis.layout import LAYOUTS, Layout
 from tenure.errors import StoreRefused
 from tenure.queue import Ack, Cancelled, Fail, Failure, JobState, Release, Renewal, SetAside, Settled, Settlement
 from tests.redis.scripted import Scripted
@@ -20,20 +21,24 @@ def fill(client: redis.Redis) -> None:
     client.config_set("maxmemory", used - 200_000)
 
 
-async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(own_server: Server, namespace: str) -> None:
-    queue = RedisQueue.from_url(own_server.url, namespace=namespace)
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(
+    layout: Layout, own_server: Server, namespace: str
+) -> None:
+    queue = RedisQueue.from_url(own_server.url, namespace=namespace, layout=layout)
+    priority = 9 if queue.capabilities.priorities else 0
     with redis.Redis(unix_socket_path=own_server.socket, protocol=2) as client:
         await queue.push(
             [*jobs(400, envelope=ENVELOPE), *(job(f"d{n}", delay=0.001, envelope=ENVELOPE) for n in range(50))]
         )
-        await queue.push([job("p", priority=9), job("later", delay=600)])
+        await queue.push([job("p", priority=priority), job("later", delay=600)])
         lapsing = await claim(queue, 20, lease=0.001)
         held = await claim(queue, 60)
         fill(client)
         raw = Scripted(client, namespace)
         before = raw.dump()
 
-        for attempt in ([job("new")], [job("j399")], [job("new", priority=3, delay=5)]):
+        for attempt in ([job("new")], [job("j399")], [job("new", priority=priority, delay=5)]):
             with pytest.raises(StoreRefused) as refused:
                 await queue.push(attempt)
             assert refused.value.code == "OOM"

@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from tenure.drivers.redis import RedisQueue
+from tenure.drivers.redis.layout import LAYOUTS, Layout
 from tenure.drivers.redis.scripts import Scripts, packaged
 from tenure.queue import Ack, Drop, Fail, Failure, JobState, Lease, Release, SetAside
 from tests.redis.steps import Q, claim, job, jobs
@@ -40,6 +41,10 @@ def keys_of(command: Sequence[str]) -> Sequence[str]:
         return ()
     if name in _ALL_KEYS:
         return command[1:]
+    if name == "XREADGROUP":
+        return command[command.index("STREAMS") + 1 : -1]
+    if name in {"XGROUP", "XINFO"}:
+        return command[2:3]
     return command[1:3] if name == "RENAME" else command[1:2]
 
 
@@ -83,8 +88,9 @@ def calls_in(lines: Sequence[str]) -> list[Call]:
 
 async def everything(queue: RedisQueue) -> None:
     """Take every way through every script that there is."""
-    for priority in (0, 5, -5):
-        await queue.push([job(f"p{priority}-{n}", priority=priority, delay=0.01 * (n % 2)) for n in range(10)])
+    for start in (0, 5, -5):
+        priority = start if queue.capabilities.priorities else 0
+        await queue.push([job(f"p{start}-{n}", priority=priority, delay=0.01 * (n % 2)) for n in range(10)])
     await queue.push([job("again", crash_limit=2), job("again"), job("later", delay=60), job("soon", expires_in=0.001)])
     lapsing = await claim(queue, 3, lease=0.02)
     held: list[Lease] = list(await claim(queue, 9))
@@ -127,11 +133,12 @@ async def everything(queue: RedisQueue) -> None:
     await claim(queue)
 
 
-async def test_every_key_that_a_script_touches_is_declared(own_server: Server, namespace: str) -> None:
-    queue = RedisQueue.from_url(own_server.url, namespace=namespace)
-    scripts = Scripts()
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+async def test_every_key_that_a_script_touches_is_declared(layout: Layout, own_server: Server, namespace: str) -> None:
+    queue = RedisQueue.from_url(own_server.url, namespace=namespace, layout=layout)
+    scripts = Scripts(line=layout.line)
     with redis.Redis(unix_socket_path=own_server.socket, protocol=2) as client:
-        for name in NAMES:
+        for name in scripts.names:
             client.script_load(scripts[name].source)  # so that every call is an EVALSHA, which names its keys
         with monitored(own_server) as lines:
             await everything(queue)
@@ -142,8 +149,8 @@ async def test_every_key_that_a_script_touches_is_declared(own_server: Server, n
             await eventually_async(swept)
     await queue.aclose()
     calls = calls_in(lines)
-    named = {scripts[name].digest.decode(): name for name in NAMES}
-    assert {named[call.digest] for call in calls} == set(NAMES), "every script was called"
+    named = {scripts[name].digest.decode(): name for name in scripts.names}
+    assert {named[call.digest] for call in calls} == set(scripts.names), "every script was called"
     for call in calls:
         assert call.commands, named[call.digest]
         assert call.touched <= call.declared, (named[call.digest], call.touched - call.declared)

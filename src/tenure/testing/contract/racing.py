@@ -38,6 +38,11 @@ class ProcessContender:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
     async def say(self, order: Mapping[str, Any]) -> None:
         """Give an order."""
         assert self._process.stdin is not None
