@@ -157,6 +157,19 @@ async def test_a_lease_from_before_a_clear_takes_no_entry_of_a_later_job(line: S
     assert sorted(ids(await claim(line.queue, 5))) == ["new", "old"]
 
 
+async def test_a_new_entry_that_gets_the_id_of_the_lost_one_stays(line: StreamLine) -> None:
+    ahead = int(time.time() * 1000) + 60_000  # a server whose clock was ahead gives ids that follow one another
+    line.plant("j", "ghost|1", entry=f"{ahead}-1")
+    await line.queue.push([job("a")])
+    lease = await claim_one(line.queue)
+    assert line.pending == [f"{ahead}-2".encode()]
+    line.command("DEL", line.key)
+    line.plant("j", "ghost|1", entry=f"{ahead}-1")
+    assert await line.queue.settle([Release(lease)]) == [Settled.DONE]
+    assert [entry for entry, _ in line.entries] == [f"{ahead}-1".encode(), f"{ahead}-2".encode()]
+    assert ids(await claim(line.queue, 5)) == ["a"]
+
+
 async def test_entries_that_others_deleted_while_they_were_pending_cost_no_job(line: StreamLine) -> None:
     await line.queue.push(jobs(4))
     held = await claim(line.queue, 3, lease=0.5)
