@@ -54,11 +54,14 @@ class TenureOn:
 
     package = "tenure"
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, line: str = "") -> None:
+        """``line``: how the store keeps ready jobs, where it can do so in two ways."""
         self.store = store
-        self.name = f"tenure {store}"
+        self.name = f"tenure {store}{line and '-'}{line}"
+        self._line = line
 
     def environment(self, url: str) -> Mapping[str, str]:
+        url = url.replace("://", f"+{self._line}://", 1) if self._line else url
         return {"TENURE_URL": url, "QUEUE_NAMESPACE": f"bench-{secrets.token_hex(6)}"}
 
     def worker(self, concurrency: int) -> Sequence[str]:
@@ -104,7 +107,7 @@ class TenureOn:
 
 def contenders() -> Sequence[Contender]:
     """Return all whose package is installed."""
-    known: list[Contender] = [TenureOn("redis"), TenureOn("sqlite")]
+    known: list[Contender] = [TenureOn("redis"), TenureOn("redis", "streams"), TenureOn("sqlite")]
     return [contender for contender in known if importlib.util.find_spec(contender.package)]
 
 

@@ -28,6 +28,14 @@ def by_url(server: Server) -> dict[str, str]:
     return {"TENURE_URL": server.url}
 
 
+def by_url_of_streams(server: Server) -> dict[str, str]:
+    return {"TENURE_URL": server.url.replace("unix://", "unix+streams://")}
+
+
+def by_redis_keys_on_streams(server: Server) -> dict[str, str]:
+    return {**by_redis_keys(server), "QUEUE_CONNECTION": "redis-streams"}
+
+
 def by_redis_keys(server: Server) -> dict[str, str]:
     return {**UNSET, "QUEUE_CONNECTION": "redis", "REDIS_HOST": "127.0.0.1", "REDIS_PORT": str(server.port)}
 
@@ -65,7 +73,11 @@ def life_of_a_job(program: Program) -> list[str]:
 
 # K1, S1, S2
 @pytest.mark.parametrize(
-    "configured", [by_url, by_redis_keys, by_redis_url, automatically, by_nothing, by_database_url]
+    "configured",
+    [
+        *(by_url, by_redis_keys, by_redis_url, automatically, by_nothing, by_database_url),
+        *(by_url_of_streams, by_redis_keys_on_streams),
+    ],
 )
 def test_only_the_configuration_changes(
     tenure: Program, valkey: Server, namespace: str, configured: Callable[[Server], dict[str, str]]
@@ -105,13 +117,14 @@ def nodes(valkey: Server) -> Iterator[str]:
         yield cluster_url(built)
 
 
-# K9
-def test_a_cluster_is_a_store_like_another(tenure: Program, nodes: str, namespace: str) -> None:
+# K9, W11
+@pytest.mark.parametrize("driver", ["redis", "redis-streams"])
+def test_a_cluster_is_a_store_like_another(tenure: Program, nodes: str, namespace: str, driver: str) -> None:
     host, _, port = nodes.removeprefix("redis+cluster://").partition(",")[0].partition(":")
     tenure.env |= {
         "QUEUE_NAMESPACE": namespace,
         **UNSET,
-        "QUEUE_CONNECTION": "redis",
+        "QUEUE_CONNECTION": driver,
         "REDIS_HOST": host,
         "REDIS_PORT": port.partition("/")[0],
         "REDIS_CLUSTER": "true",

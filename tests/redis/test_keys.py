@@ -92,7 +92,7 @@ async def everything(queue: RedisQueue) -> None:
         priority = start if queue.capabilities.priorities else 0
         await queue.push([job(f"p{start}-{n}", priority=priority, delay=0.01 * (n % 2)) for n in range(10)])
     await queue.push([job("again", crash_limit=2), job("again"), job("later", delay=60), job("soon", expires_in=0.001)])
-    lapsing = await claim(queue, 3, lease=0.02)
+    lapsing = await claim(queue, 3, lease=0.2)
     held: list[Lease] = list(await claim(queue, 9))
     await queue.cancel(Q, [lapsing[0].id, held[0].id, "later", "never"])
     await queue.renew(held)

@@ -227,6 +227,7 @@ async def test_a_stored_call_of_a_class_builds_it_and_runs_handle() -> None:
     assert await loaded.function(mailer="m") == "5 none True m"
 
 
+# W5
 def test_what_a_constructor_refuses_is_undecodable_and_not_shown() -> None:
     with pytest.raises(Undecodable, match=r"constructor of tests\.unit\.jobs\.Plain .*ValueError") as refusal:
         definition(jobs.Plain).load(stored(jobs.Plain, [-17]))

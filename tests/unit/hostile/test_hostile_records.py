@@ -41,6 +41,7 @@ async def test_01_pickle_bytes_are_set_aside_and_never_unpickled(
     assert not marker.exists()
 
 
+# W5
 async def test_02_a_name_that_is_no_job_of_ours_is_released_for_another_worker_and_never_imported(
     app: Tenure, seen: Seen, tmp_path: pathlib.Path
 ) -> None:
