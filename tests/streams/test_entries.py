@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from tenure.drivers.redis import RedisQueue
@@ -93,7 +94,7 @@ async def test_a_stale_settlement_leaves_the_entry_of_the_lease_that_is_held(lin
     await line.queue.push([job("a")])
     lease = await claim_one(line.queue)
     token = lease.token.replace(lease.token[:8], "x" * 8, 1)
-    forged = Lease(**{name: getattr(lease, name) for name in lease.__struct_fields__} | {"token": token})
+    forged = msgspec.structs.replace(lease, token=token)
     assert await line.queue.settle([Ack(forged)]) == [Settled.STALE]
     assert len(line.pending) == len(line.entries) == 1
     assert await line.queue.settle([Ack(lease)]) == [Settled.DONE]

@@ -2,7 +2,7 @@
 
 import time
 
-from tenure.queue import Ack, Release, Settled
+from tenure.queue import Ack, Lease, Release, Settled, Settlement
 from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
 from tests.streams.line import GROUP, StreamLine
 from tests.support.processes import eventually_async
@@ -122,7 +122,7 @@ async def test_a_job_that_is_put_off_while_the_group_is_lost_does_not_come_early
     await line.queue.push(jobs(3))
     held = await claim(line.queue, 3)
     line.command("XGROUP", "DESTROY", line.key, GROUP)
-    ends = [Release(held[0], delay=60), Release(held[1]), Ack(held[2])]
+    ends: list[Settlement] = [Release(held[0], delay=60), Release(held[1]), Ack(held[2])]
     assert await line.queue.settle(ends) == [Settled.DONE] * 3
     assert [fields for _, fields in line.entries] == [[b"j", b"j1|2"]]
     assert ids(await claim(line.queue, 5)) == ["j1"]
@@ -131,14 +131,15 @@ async def test_a_job_that_is_put_off_while_the_group_is_lost_does_not_come_early
 
 async def test_leases_of_a_lost_group_lapse_and_are_recovered(line: StreamLine) -> None:
     await line.queue.push(jobs(3))
-    await claim(line.queue, 3, lease=0.2)
+    await claim(line.queue, 3, lease=0.5)
     line.command("XGROUP", "DESTROY", line.key, GROUP)
     assert await claim(line.queue, 3) == []
+    again: list[Lease] = []
 
     async def recovered() -> bool:
-        return len(again) == 3 or bool(again.extend(await claim(line.queue, 3)))
+        again.extend(await claim(line.queue, 3))
+        return len(again) == 3
 
-    again = list(await claim(line.queue, 3))
     await eventually_async(recovered)
     assert {lease.crashes for lease in again} == {1}
     assert len(line.pending) == len(line.entries) == 3
