@@ -46,6 +46,7 @@ def asked(url: str, namespace: str = "health", timeout: float = 2.0) -> Health:
     return asyncio.run(ask())
 
 
+# W6
 def test_ready_is_0_and_counts_what_waits(tenure: Program) -> None:
     done = tenure("health")
     assert (done.returncode, done.stdout) == (0, "ready, 0 waiting\n")

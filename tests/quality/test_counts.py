@@ -52,6 +52,7 @@ def test_a_part_of_the_suite_is_not_compared(suite: pytest.Pytester) -> None:
     assert run(suite, "-k", "memory").ret == 0
 
 
+# W14
 def test_a_missing_server_is_told_and_in_ci_fails(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     suite.makepyfile(SUITE.format(missing="redis"))
     result = run(suite, "--contract-counts", "check")

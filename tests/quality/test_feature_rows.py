@@ -16,7 +16,7 @@ LATER = {"S17", "S19"}
 PROMISED = {
     *(f"K{number}" for number in range(1, 20)),
     *(f"S{number}" for number in range(1, 21)),
-    *(f"W{number}" for number in (1, 2, 3, 4, 5, 7, 8, 10, 11)),
+    *(f"W{number}" for number in range(1, 15)),
 } - LATER
 
 

@@ -34,6 +34,7 @@ def strangers(text: str) -> set[str]:
     return imported - ALLOWED
 
 
+# W12
 @pytest.mark.parametrize("file", core(), ids=lambda file: file.stem)
 def test_the_core_imports_the_standard_library_and_msgspec_only(file: Path) -> None:
     assert not strangers(file.read_text())

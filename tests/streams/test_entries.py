@@ -1,6 +1,5 @@
 """What stands in the stream, from the push to the settlement."""
 
-import asyncio
 from collections.abc import Callable
 
 import msgspec
@@ -12,6 +11,7 @@ from tenure.drivers.redis.scripts import Scripts
 from tenure.errors import NotSupported, StoreRefused
 from tenure.operating import Severity
 from tenure.queue import Ack, Cancelled, Drop, Fail, Failure, JobState, Lease, Release, SetAside, Settled, Settlement
+from tenure.testing.contract.steps import lapsed, pass_time
 from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
 from tests.streams.line import StreamLine
 from tests.support.servers import Server
@@ -36,7 +36,8 @@ async def test_a_claim_promotes_what_is_due_and_recovers_what_has_lapsed_before_
     await line.queue.push([job("lapses")])
     await claim(line.queue, lease=0.05)
     await line.queue.push([job("waits"), job("due", delay=0.05)])
-    await asyncio.sleep(0.1)
+    await lapsed(line.queue)
+    await pass_time(line.queue, 0.06)
     leases = await claim(line.queue, 3)
     assert sorted(ids(leases)) == ["due", "lapses", "waits"]
     assert {lease.id: (lease.attempt, lease.crashes) for lease in leases}["lapses"] == (2, 1)

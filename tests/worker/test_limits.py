@@ -44,6 +44,7 @@ async def test_once_on_an_empty_queue_waits_for_one_claim_and_ends(app: Tenure) 
     assert await run(app, once=True, sleep=0.05) is ExitReason.EMPTY
 
 
+# W9
 async def test_max_jobs_is_exact(app: Tenure) -> None:
     job = app.job(note)
     await app.push_many(job.bind(number) for number in range(50))
