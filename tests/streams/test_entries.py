@@ -1,6 +1,7 @@
 """What stands in the stream, from the push to the settlement."""
 
 from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from tenure.testing.contract.steps import lapsed, pass_time
 from tests.redis.steps import Q, claim, claim_one, ids, job, jobs
 from tests.streams.line import StreamLine
 from tests.support.servers import Server
+from tests.support.topologies import client
 
 WHY = Failure(reason="exception", type="ValueError", message="no")
 
@@ -129,6 +131,17 @@ async def test_priorities_are_refused_by_name_before_anything_is_sent(line: Stre
         pusher.push([job("b", priority=-1)])
     pusher.close()
     assert list(line.client.scan_iter(match=line.keys.named("*").decode())) == []
+
+
+async def test_a_class_of_durability_that_the_server_cannot_give_is_refused_by_the_drivers_name(
+    own_server: Server, namespace: str
+) -> None:
+    queue = RedisQueue.from_url(own_server.url, namespace=namespace, layout=STREAMS)
+    with closing(client(own_server)) as control:
+        control.config_set("appendonly", "no")
+    with pytest.raises(NotSupported, match="'redis-streams' driver does not support durability 2"):
+        await queue.push([job("a", durability=2)])
+    await queue.aclose()
 
 
 async def test_a_listing_goes_through_the_stream_from_entry_to_entry(line: StreamLine) -> None:

@@ -121,7 +121,14 @@ class RedisQueue:
         )
 
     def _make(self) -> _Parts:
-        session = Session(self._endpoint, self._keyspace, self._loaded(), self._patience, self._assurance)
+        session = Session(
+            self._endpoint,
+            self._keyspace,
+            self._loaded(),
+            self._patience,
+            self._assurance,
+            driver=self._layout.capabilities.driver,
+        )
         return _Parts(session, self._layout)
 
     def _loaded(self) -> Scripts:

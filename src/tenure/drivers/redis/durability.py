@@ -42,7 +42,9 @@ USUAL: Final = Assurance()
 class Known:
     """What one place (an event loop, a blocking pusher) has learnt of its server."""
 
-    def __init__(self) -> None:
+    def __init__(self, driver: str) -> None:
+        self.driver: str = driver
+        """Whose server it is, for errors."""
         self.waits_for_disk = False
         """It has WAITAOF, and writes an append-only file. Forgotten when it fails to confirm."""
 
@@ -106,7 +108,7 @@ class ConfirmedCall:
             case "look":
                 self._always = _forces_each(reply)
                 if not self._always:
-                    raise _unsupported(reply)
+                    raise _unsupported(self._known.driver, reply)
                 self._step = "write"
             case "write":
                 if self._call.answered(reply):
@@ -157,7 +159,7 @@ class ConfirmedCall:
         if isinstance(trouble, Rejected) and trouble.code not in _UNAVAILABLE:
             raise StoreRefused(trouble.code, trouble.problem) from trouble
         if self._step == "look":
-            raise _unsupported(None) from trouble
+            raise _unsupported(self._known.driver, None) from trouble
         self._step = "look"
         return 0.0
 
@@ -171,7 +173,7 @@ def _forces_each(reply: Reply) -> bool:
     return all(settings.get(name) == value for name, value in _ALWAYS.items())
 
 
-def _unsupported(reply: Reply) -> NotSupported:
+def _unsupported(driver: str, reply: Reply) -> NotSupported:
     settings = {} if reply is None else dict(zip(reply[::2], reply[1::2], strict=True))
     if settings.get(b"appendonly") == b"no":
         hint = "the server writes no append-only file (appendonly)"
@@ -179,4 +181,4 @@ def _unsupported(reply: Reply) -> NotSupported:
         hint = "the server has no WAITAOF for this user (Redis 7.2, Valkey), and appendfsync is not always"
     else:
         hint = "this user may call neither WAITAOF nor CONFIG GET"
-    return NotSupported("redis", "durability 2 on this server", hint)
+    return NotSupported(driver, "durability 2 on this server", hint)

@@ -33,7 +33,7 @@ class RedisPusher:
         self._scripts = scripts
         self._patience = patience
         self._assurance = assurance
-        self._known = Known()
+        self._known = Known(capabilities.driver)
         self._lanes: dict[int, Lanes] = {}
         self._registered: set[str] = set()
 

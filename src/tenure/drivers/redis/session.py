@@ -54,12 +54,19 @@ class Session:
     """One event loop's access to the store."""
 
     def __init__(
-        self, endpoint: Endpoint, keyspace: Keyspace, scripts: Scripts, patience: Patience, assurance: Assurance = USUAL
+        self,
+        endpoint: Endpoint,
+        keyspace: Keyspace,
+        scripts: Scripts,
+        patience: Patience,
+        assurance: Assurance = USUAL,
+        *,
+        driver: str = "redis",
     ) -> None:
         self.keyspace = keyspace
         self.patience = patience
         self.assurance: Assurance = assurance
-        self._known = Known()
+        self._known = Known(driver)
         self.links: LinkPool = LinkPool(endpoint.topology)
         self._scripts = scripts
         self._lanes = Lanes()
