@@ -1,7 +1,8 @@
 -- Strays: entries that are pending without a lease, left by a claim that broke off or by somebody's hand. A lease has one
 -- pending entry, but for those of suspects and from before a clear; so the gap between the two numbers tells whether
--- there may be any, and only when it has changed are the pending entries looked through, 100 a call. They are told, not
--- claimed (XAUTOCLAIM would take those of living leases, too, again and again). `beside` keeps how far that has come.
+-- there may be any, and only when it has changed are the pending entries looked through, 100 a call, to the end. (One
+-- that comes just as a suspect is leased is found when that lease ends.) They are told, not claimed: XAUTOCLAIM would
+-- take those of living leases, too, again and again. `beside` keeps how far that has come.
 local last_read, pending = group_of(ready)
 local swept = call('HMGET', beside, 'gap', 'from')
 local gap = decimal((pending or 0) - call('ZCARD', leased))
