@@ -16,7 +16,7 @@ from tests.support.servers import Server
 from tests.worker import apart
 from tests.worker.program import Journal
 
-POISON = {"exits": "exited with code 3", "dereferences_null": "was killed by SIGSEGV"}
+POISON = {"exits": "ended with exit code 3", "dereferences_null": "ended with SIGSEGV"}
 WINDOW = 4.0
 """Seconds over which a rate is counted."""
 SLOTS = 50

@@ -37,14 +37,14 @@ async def push(app: Tenure, name: str, *args: Any, **options: Any) -> str:
 
 
 CRASHES = {
-    "exits": "exited with code 3",
-    "dereferences_null": "was killed by SIGSEGV",
-    "kills_itself": "was killed by SIGKILL",
-    "hangs_up": "was killed by SIGKILL",
+    "exits": "ended with exit code 3",
+    "dereferences_null": "ended with SIGSEGV",
+    "kills_itself": "ended with SIGKILL",
+    "hangs_up": "ended with SIGKILL",
     "talks_nonsense": "sent its worker what is no message",
     "talks_without_end": "sent its worker what is no message",
-    "closes_everything": "exited with code 70",
-    "closes_and_opens_another": "exited with code 70",
+    "closes_everything": "ended with exit code 70",
+    "closes_and_opens_another": "ended with exit code 70",
 }
 
 
@@ -70,7 +70,7 @@ async def test_a_job_that_takes_down_its_process_fails_at_its_crash_limit(app: T
         await until_counts(app, failed=1)
     record = await only_failure(app)
     assert (record.attempts, record.failure.reason) == (2, "crashed")
-    assert record.failure.message == "its process exited with code 3; it has crashed 2 times, which is its limit"
+    assert record.failure.message == "its process ended with exit code 3; it has crashed 2 times, which is its limit"
 
 
 async def test_what_a_handler_does_beside_its_work_disturbs_nobody(app: Tenure, journal: Journal) -> None:

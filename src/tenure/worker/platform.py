@@ -1,12 +1,15 @@
-<<<<<<< HEAD
-"""What differs between operating systems, in one place: signals, memory, and how a child process is started.
+"""What differs between operating systems, in one place: signals, memory, how a child process is started, and its end.
 
 Linux is where the tests run. The branches for others follow their documentation and were not run.
 """
 
+import asyncio
+import ctypes
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +23,9 @@ DUMP: Final[signal.Signals | None] = getattr(signal, "SIGTTIN", None)
 SUPERVISES: Final = os.name == "posix"
 """Whether children can be supervised: they inherit a socket by its number, and live in sessions of their own."""
 
+POLL: Final = 0.05
+"""Seconds between looks at a child process, where the system cannot tell of its end."""
+_PR_SET_PDEATHSIG: Final = 1
 _STATM: Final = Path("/proc/self/statm")
 
 
@@ -59,21 +65,6 @@ def exit_text(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
-=======
-"""What systems do differently, in one place. Linux is what is tested; elsewhere the plainer way is taken."""
-
-import asyncio
-import ctypes
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
-from typing import Final
-
-POLL: Final = 0.05
-"""Seconds between looks at a child process, where the system cannot tell of its end."""
-_PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent(parent: int) -> None:
@@ -109,4 +100,3 @@ def _poll(loop: asyncio.AbstractEventLoop, popen: subprocess.Popen[bytes], ended
         loop.call_later(POLL, _poll, loop, popen, ended)
     else:
         ended()
->>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)

@@ -4,11 +4,8 @@ import asyncio
 import contextlib
 import logging
 import threading
-<<<<<<< HEAD
 from collections.abc import Callable, Coroutine
 from typing import Any
-=======
->>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
 
 from tenure.app import Tenure
 from tenure.worker.loops import loop_factory, run_through
@@ -32,7 +29,6 @@ def run_worker(app: Tenure, options: WorkerOptions | None = None, *, around: Aro
     a thread of its own. uvloop is used where it is installed. In the main thread signals are handled, and restored
     afterwards.
     """
-<<<<<<< HEAD
     return run_attended(app, Worker(app, options), around=around)
 
 
@@ -44,11 +40,7 @@ def run_attended(
     around: Around | None = None,
 ) -> Ended:
     """Do what ``run_worker`` does with a worker of this application, and run ``attend`` beside it until it ends."""
-    loop = _loop_factory()()
-=======
-    worker = Worker(app, options)
     loop = loop_factory()()
->>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
     try:
         asyncio.set_event_loop(loop)
         with contextlib.ExitStack() as stack:
@@ -57,11 +49,7 @@ def run_attended(
             if threading.current_thread() is threading.main_thread():
                 actions = SignalActions(stop=worker.stop, quiet=worker.quiet, dump=worker.dump)
                 stack.enter_context(handled(loop, actions))
-<<<<<<< HEAD
-            return Ended(_run_through(loop, loop.create_task(_closing(app, worker, attend))), worker.forced)
-=======
-            return Ended(run_through(loop, loop.create_task(_closing(app, worker))), worker.forced)
->>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
+            return Ended(run_through(loop, loop.create_task(_closing(app, worker, attend))), worker.forced)
     finally:
         try:
             loop.run_until_complete(_leave_nothing_behind())
@@ -70,27 +58,8 @@ def run_attended(
             loop.close()
 
 
-<<<<<<< HEAD
-def _run_through(loop: asyncio.AbstractEventLoop, main: asyncio.Task[ExitReason]) -> ExitReason:
-    """Run the worker to its end.
-
-    ``SystemExit`` in an attempt is its failure. In a task or callback that a handler left behind, asyncio lets it out
-    of the loop, and one job would end all others with it.
-    """
-    while True:
-        try:
-            return loop.run_until_complete(main)
-        except (SystemExit, KeyboardInterrupt) as error:
-            if main.done():
-                raise
-            logger.warning("%s was raised outside of any attempt, by what a handler left behind", type(error).__name__)
-
-
 async def _closing(app: Tenure, worker: Worker, attend: Callable[[], Coroutine[Any, Any, None]] | None) -> ExitReason:
     attending = None if attend is None else asyncio.get_running_loop().create_task(attend())
-=======
-async def _closing(app: Tenure, worker: Worker) -> ExitReason:
->>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
     try:
         return await worker.run()
     finally:

@@ -121,6 +121,15 @@ class Worker:
     # ----------------------------------------------------------------------------------------------------- its parts
 
     async def _live(self) -> ExitReason:
+        processes = Processes(lambda: load_of(self._app, self._options.prepare))
+        try:
+            if has_process_jobs(self._app):
+                await processes.check()
+            return await self._work(processes)
+        finally:
+            await processes.close()
+
+    async def _work(self, processes: Processes) -> ExitReason:
         app, options, leases, reports = self._app, self._options, self._leases, self._reports
         queue = app.queue(options.connection)
         if app.tracing is not None:
@@ -130,12 +139,7 @@ class Worker:
         scopes = Scopes(app.services)
         scopes.check(app.registry)
         threads = Threads(options.concurrency)
-<<<<<<< HEAD
         heartbeat = Heartbeat(leases, interval(lease))
-=======
-        processes = Processes(lambda: load_of(app, options.prepare))
-        heartbeat = Heartbeat(leases)
->>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
         line = Line(options.concurrency, leases)
         settler = Settler(queue, leases, reports, line.settled)
         attempts = Attempts(
@@ -191,7 +195,6 @@ class Worker:
         ending = Ending(
             line, orders, settler, reports, stopping=self._stopping, at_once=self._at_once, drain=options.drain_timeout
         )
-<<<<<<< HEAD
         self.vitals.attach(
             Parts(
                 line=line,
@@ -205,20 +208,11 @@ class Worker:
         )
         reports.worker_started(queues, options.concurrency, lease)
         keeper.start()
-=======
->>>>>>> 9a8f79c (Run jobs in processes of their own, where they can be killed)
         try:
-            if has_process_jobs(app):
-                await processes.check()
-            reports.worker_started(queues, options.concurrency, lease)
-            keeper.start()
-            try:
-                await self._run_loops(claims, settler, watch, ending)
-            finally:
-                await keeper.stop(LAST_SETTLE)
+            await self._run_loops(claims, settler, watch, ending)
         finally:
+            await keeper.stop(LAST_SETTLE)
             threads.close()
-            await processes.close()
         reason = self._reason or ExitReason.SHUTDOWN
         reports.worker_stopped(reason.value, line.finished)
         return reason

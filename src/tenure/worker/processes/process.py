@@ -12,7 +12,7 @@ from typing import Final
 
 from tenure.queue import Lease
 from tenure.worker.judgement import ProcessDied, ProcessNotStarted
-from tenure.worker.platform import watch_exit
+from tenure.worker.platform import exit_text, watch_exit
 from tenure.worker.processes.talk import (
     LONGEST,
     Answer,
@@ -214,17 +214,7 @@ class Process:
         code = self._popen.wait()
         self._loop.remove_reader(self._link.fileno())
         self._link.close()
-        self._how = self._how or how_it_ended(code)
+        self._how = self._how or f"ended with {exit_text(code)}"
         self._ended.set()
         self._said.put_nowait(None)
         self._on_end(self)
-
-
-def how_it_ended(code: int) -> str:
-    """Return what a sentence about an ended process goes on with."""
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
