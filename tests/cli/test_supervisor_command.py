@@ -31,7 +31,7 @@ def test_several_processes_need_a_store_that_they_share(tenure: Program) -> None
 def test_the_logs_of_several_processes_tell_which_wrote_a_line(tenure: Program) -> None:
     push(tenure, "greet", ["Ana"])
     options = ["--workers", "2", "--stop-when-empty", "--log-format", "json"]
-    done = tenure.process("worker", "shop:app", *options)
+    done = tenure.process("worker", "shop:app", *options, timeout=50)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
     assert len({line["process"] for line in lines}) == 3

@@ -4,6 +4,8 @@ The children are small programs that speak the line; the supervisor runs in the 
 """
 
 import asyncio
+import logging
+import pathlib
 import sys
 import textwrap
 from collections.abc import AsyncIterator, Sequence
@@ -162,7 +164,7 @@ async def test_a_crew_whose_first_child_cannot_begin_ends() -> None:
 
 
 async def test_a_tired_child_goes_on_when_its_replacement_cannot_begin(
-    caplog: pytest.LogCaptureFixture, tmp_path: Any
+    caplog: pytest.LogCaptureFixture, tmp_path: pathlib.Path
 ) -> None:
     text = f"""
         once = pathlib.Path({str(tmp_path / "once")!r})
@@ -203,7 +205,7 @@ async def test_a_process_that_cannot_be_started_is_tried_again(
 
 
 async def test_a_child_that_does_not_end_is_killed_after_its_time_and_what_it_held_goes_back(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
     monkeypatch.setattr(run, "MARGIN", 0.3)
     app = Tenure(f"sqlite:///{tmp_path / 'jobs.db'}")
@@ -217,6 +219,32 @@ async def test_a_child_that_does_not_end_is_killed_after_its_time_and_what_it_he
     assert await asyncio.wait_for(task, 10) == Ended(ExitReason.SHUTDOWN, forced=True)
     assert "did not end in time and is killed" in caplog.text
     assert await where(app.queue(), "q") == {"ready": 1}
+    await app.aclose()
+
+
+async def test_a_child_that_has_not_begun_yet_is_stopped_with_the_others(
+    caplog: pytest.LogCaptureFixture, tmp_path: pathlib.Path
+) -> None:
+    caplog.set_level(logging.INFO)
+    app = Tenure(f"sqlite:///{tmp_path / 'jobs.db'}")
+    supervisor = Supervisor(app, program("time.sleep(60)"), WorkerOptions(), 2)
+    task = asyncio.create_task(supervisor.run())
+    await until(lambda: len(supervisor.crew.children) == 2)
+    supervisor.stop()
+    assert await asyncio.wait_for(task, 10) == Ended(ExitReason.SHUTDOWN)
+    assert caplog.text.count("ended before it claimed: SIGTERM") == 2
+    assert "died" not in caplog.text
+    await app.aclose()
+
+
+async def test_quiet_children_that_die_are_not_replaced(tmp_path: pathlib.Path) -> None:
+    app = Tenure(f"sqlite:///{tmp_path / 'jobs.db'}")
+    supervisor = Supervisor(app, program(WORKS), WorkerOptions(), 1)
+    task = asyncio.create_task(supervisor.run())
+    child = await one_of(supervisor.crew)
+    supervisor.quiet()
+    child.kill()
+    assert await asyncio.wait_for(task, 10) == Ended(ExitReason.SHUTDOWN)
     await app.aclose()
 
 

@@ -107,7 +107,10 @@ class Crew:
             if child.ending.held:
                 await self._releases.give_back(child, crashed=False)
             return
-        self._reports.died(child)
+        if self._closed.is_set() and not child.started.is_set():
+            self._reports.left(child)
+        else:
+            self._reports.died(child)
         if not self._proven and not child.started.is_set() and not self._closed.is_set():
             self._reports.never_started(child)
             self.failed = True

@@ -32,6 +32,10 @@ class SupervisorReports:
         if child.ending is not None:
             logger.info("worker process %d ended: %s, %d jobs", child.pid, child.ending.reason.value, child.ending.jobs)
 
+    def left(self, child: Child) -> None:
+        """A child that had not begun yet was stopped with the others."""
+        logger.info("worker process %d ended before it claimed: %s", child.pid, child.how)
+
     def died(self, child: Child) -> None:
         """A child ended in any other way."""
         logger.error("worker process %d died after %.1f s: %s", child.pid, child.age, child.how)
