@@ -30,6 +30,7 @@ from tenure.job import AsyncJob, Job, SyncJob
 from tenure.options import AppOptions, JobOptions, PushOptions
 from tenure.outcomes import Discard, GiveUp, Retry, Snooze
 from tenure.queue import Cancelled, Counts, JobState
+from tenure.results import Progress
 from tenure.retry import Backoff
 from tenure.sensitive import Sensitive
 
@@ -58,6 +59,7 @@ __all__ = [
     "NotSupported",
     "OutcomeUnknown",
     "PayloadTooLarge",
+    "Progress",
     "PushIncomplete",
     "PushOptions",
     "Refused",

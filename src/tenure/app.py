@@ -22,6 +22,7 @@ from tenure.handle import JobHandle
 from tenure.health import TIMEOUT, Health, health
 from tenure.inline import InlineRunner
 from tenure.job import AsyncHandles, AsyncJob, Job, Register, SyncHandles, SyncJob
+from tenure.lookout import Lookout
 from tenure.naming import check_job_id, check_namespace, check_queue, shown
 from tenure.operations import Operations, Retried
 from tenure.options import UNSET, AppOptions, JobOptions, PushOptions, defaults
@@ -83,11 +84,12 @@ class Tenure:
         self._connections = Connections(lambda: self.settings, runner)
         self.operate: Operations = Operations(self._connections)
         """What operators read and change: jobs, failed ones, unreadable records, pauses, restarts."""
+        self._lookout = Lookout(self.operate)
         self._dispatcher = Dispatcher(
             self.registry,
             self._connections,
             self.events,
-            self.operate,
+            self._lookout,
             clock or SystemClock(),
             lambda: self.tracing,
         )
@@ -223,8 +225,8 @@ class Tenure:
         return Call(definition, *definition.encode(*restored))
 
     def handle(self, job_id: str, *, queue: str, connection: str = DEFAULT) -> JobHandle[Any]:
-        """Return the handle of a job that was pushed elsewhere."""
-        return JobHandle(self.operate, check_job_id(job_id), queue=check_queue(queue), connection=connection)
+        """Return the handle of a job that was pushed elsewhere; its result comes as plain JSON values."""
+        return JobHandle(self._lookout, check_job_id(job_id), queue=check_queue(queue), connection=connection)
 
     def _call(self, job: Any, options: Mapping[str, Any]) -> Call[Any]:
         call = job if isinstance(job, Call) else self.bind(job)

@@ -4,7 +4,7 @@ Kept in a context variable, so that it is right in coroutines that share a loop 
 of the context, and never seen by the next attempt on the same thread.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tenure.errors import WrongContext
 from tenure.queue import Lease
+from tenure.results import Progress, checked
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -40,7 +41,7 @@ class StopFlag:
 class Current:
     """The running attempt of one job."""
 
-    __slots__ = ("_max_attempts", "_meta", "_name", "_stop", "lease")
+    __slots__ = ("_max_attempts", "_meta", "_name", "_report", "_stop", "lease")
 
     def __init__(
         self,
@@ -50,12 +51,14 @@ class Current:
         max_attempts: int,
         meta: Mapping[str, Any] = _EMPTY,
         stop: StopFlag | None = None,
+        report: Callable[[Lease, Progress], None] | None = None,
     ) -> None:
         self.lease: Lease = lease
         self._name = name
         self._max_attempts = max_attempts
         self._meta = MappingProxyType(dict(meta)) if meta else _EMPTY
         self._stop = stop or StopFlag()
+        self._report = report
 
     @property
     def id(self) -> str:
@@ -105,6 +108,17 @@ class Current:
         returns has stopped early, and is not taken for done.
         """
         return self._stop.look()
+
+    def progress(self, fraction: float, note: str = "") -> None:
+        """Tell how far the attempt has come, from 0 to 1, for ``handle.progress()``; raises ``InvalidOption``.
+
+        Safe from any thread, never blocks and never fails because of the store: the latest is sent within about half
+        a second, and not at all if the attempt ends before. A note is cut to 500 characters; it is shown to people,
+        so it must hold no secret. For jobs pushed with ``result_ttl``; for others nothing is kept.
+        """
+        told = checked(fraction, note)
+        if self._report is not None and self.lease.keep:
+            self._report(self.lease, told)
 
     def cancel(self) -> None:
         """Tell the handler to stop; see ``cancelled``. Safe from any thread."""

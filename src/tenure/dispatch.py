@@ -9,6 +9,7 @@ from tenure.call import Call
 from tenure.clock import Clock
 from tenure.config import DEFAULT
 from tenure.connections import Connection, Connections
+from tenure.definition import JobDefinition
 from tenure.drivers.sync import Ran
 from tenure.envelope import VERSION, Envelope, encode
 from tenure.errors import (
@@ -22,7 +23,8 @@ from tenure.errors import (
     StoreError,
 )
 from tenure.events import Events, JobPushed
-from tenure.handle import JobHandle, Kept, Store
+from tenure.handle import JobHandle, Kept
+from tenure.lookout import Lookout
 from tenure.naming import new_job_id
 from tenure.options import JobDefaults, Options
 from tenure.queue import Push, Pushed, PushOutcome
@@ -40,7 +42,7 @@ class Prepared(NamedTuple):
 
     connection: Connection
     push: Push
-    name: str
+    definition: JobDefinition
 
 
 class Dispatcher:
@@ -51,14 +53,14 @@ class Dispatcher:
         registry: Registry,
         connections: Connections,
         events: Events,
-        store: Store,
+        lookout: Lookout,
         clock: Clock,
         tracing: Callable[[], Tracing | None],
     ) -> None:
         self._registry = registry
         self._connections = connections
         self._events = events
-        self._store = store
+        self._lookout = lookout
         self._clock = clock
         self._tracing = tracing
 
@@ -140,9 +142,10 @@ class Dispatcher:
             crash_limit=max_attempts,
             expires_in=expires_in,
             durability=options.durability or below.durability or 1,
+            keep=options.result_ttl or below.result_ttl or 0.0,
         )
         departure.carries(push, definition.name)
-        return Prepared(connection, push, definition.name)
+        return Prepared(connection, push, definition)
 
     def _times(self, options: Options, below: JobDefaults) -> tuple[float, float | None]:
         delay = options.delay or 0.0
@@ -177,13 +180,14 @@ class Dispatcher:
     def _handle(self, prepared: Prepared, outcome: Pushed) -> JobHandle[Any]:
         push, held = prepared.push, outcome.outcome == "held"
         if self._events.wants(JobPushed):
-            self._events.emit(JobPushed(queue=push.queue, id=push.id, name=prepared.name, held=held))
+            self._events.emit(JobPushed(queue=push.queue, id=push.id, name=prepared.definition.name, held=held))
         return JobHandle(
-            self._store,
+            self._lookout,
             push.id,
             queue=push.queue,
             connection=prepared.connection.name,
             held=held,
+            restore=prepared.definition.restore,
             kept=Kept(outcome.value) if isinstance(outcome, Ran) else None,
         )
 

@@ -167,4 +167,14 @@ class JobGone(ResultUnavailable):
 
 
 class JobFailed(ResultUnavailable):
-    """The job ended without a result: it failed, expired or was cancelled."""
+    """The job ended without a result: it failed, expired or was cancelled.
+
+    ``state`` says which. ``reason`` and ``type`` are those of the failure, as far as the store still knows them: why,
+    and the class of the exception; its text and traceback are in the failed store alone.
+    """
+
+    def __init__(self, message: str, *, state: str = "failed", reason: str = "", type: str = "") -> None:  # noqa: A002
+        self.state: str = state
+        self.reason: str = reason
+        self.type: str = type
+        super().__init__(message)

@@ -1,34 +1,17 @@
 """What a push gives back: where the job is, and what became of it."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from tenure.errors import InvalidOption, JobFailed, JobGone
+from tenure.errors import InvalidOption, JobFailed, JobGone, NotSupported, ResultUnavailable
+from tenure.lookout import Ended, Lookout
 from tenure.portal import blocking
 from tenure.queue import Cancelled, JobState
+from tenure.results import Progress
 
 R_co = TypeVar("R_co", covariant=True)
-
-FIRST_PAUSE: Final = 0.005
-LONGEST_PAUSE: Final = 0.5
-"""Seconds between two looks of a waiting handle, at first and at most."""
-
-ENDED: Final = frozenset(
-    {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED, JobState.GONE}
-)  # fmt: skip
-
-
-class Store(Protocol):
-    """What a handle asks of the application."""
-
-    async def states(self, queue: str, ids: list[str], *, connection: str) -> list[JobState]:
-        """Tell where jobs are, in order."""
-        ...
-
-    async def cancel(self, queue: str, ids: list[str], *, connection: str) -> list[Cancelled]:
-        """Cancel jobs, and answer for each in order."""
-        ...
 
 
 class Kept:
@@ -43,16 +26,17 @@ class Kept:
 class JobHandle(Generic[R_co]):
     """One pushed job. Every question is one look into the store."""
 
-    __slots__ = ("_kept", "_store", "connection", "held", "id", "queue")
+    __slots__ = ("_kept", "_lookout", "_restore", "connection", "held", "id", "queue")
 
     def __init__(
         self,
-        store: Store,
+        lookout: Lookout,
         job_id: str,
         *,
         queue: str,
         connection: str,
         held: bool = False,
+        restore: Callable[[bytes], Any] | None = None,
         kept: Kept | None = None,
     ) -> None:
         self.id: str = job_id
@@ -60,50 +44,79 @@ class JobHandle(Generic[R_co]):
         self.connection: str = connection
         self.held: bool = held
         """A job with this id existed before the push, which changed nothing."""
-        self._store = store
+        self._lookout = lookout
+        self._restore = restore
         self._kept = kept
 
     async def status(self) -> JobState:
-        """Return where the job is; ``gone`` once it has ended and nothing of it was kept."""
+        """Return where the job is; ``gone`` once it has ended and nothing of it is kept."""
         if self._kept is not None:
             return JobState.SUCCEEDED
-        [state] = await self._store.states(self.queue, [self.id], connection=self.connection)
+        [state] = await self._lookout.store.states(self.queue, [self.id], connection=self.connection)
         return state
 
     async def wait(self, *, timeout: float | timedelta | None = None) -> JobState:
         """Wait until the job has ended and return its state; raises ``TimeoutError`` after ``timeout`` seconds."""
+        if self._kept is not None:
+            return JobState.SUCCEEDED
+        return (await self._ended(timeout, wanted=False)).state
+
+    async def _ended(self, timeout: float | timedelta | None, *, wanted: bool) -> Ended:
         seconds = _timeout(timeout)
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                pause = FIRST_PAUSE
-                while (state := await self.status()) not in ENDED:
-                    await asyncio.sleep(pause)
-                    pause = min(pause * 1.5, LONGEST_PAUSE)
-                return state
+                return await self._lookout.ended(self.queue, self.id, connection=self.connection, wanted=wanted)
         except TimeoutError:
             if not limit.expired():
                 raise
             raise TimeoutError(f"job {self.id} has not ended after {seconds:g} s; it goes on") from None
 
     async def result(self, *, timeout: float | timedelta) -> R_co:
-        """Wait for the job and return its result.
+        """Wait for the job and return its result, as its annotation has it; it is kept only with ``result_ttl``.
 
-        Raises ``TimeoutError`` after ``timeout`` seconds, ``JobFailed`` when it ended without a result, and
-        ``JobGone`` when it ended and its result was not kept.
+        Raises ``TimeoutError`` after ``timeout`` seconds, ``JobFailed`` when the job failed, expired or was cancelled,
+        ``JobGone`` when it ended and nothing of it is kept, and ``ResultUnavailable`` when it succeeded, and what it
+        returned could not be kept. ``Undecodable``: what was kept does not fit the annotation any more.
         """
         if self._kept is not None:
             return self._kept.value  # type: ignore[no-any-return] # what this very job returned
-        state = await self.wait(timeout=timeout)
-        if state in {JobState.FAILED, JobState.CANCELLED, JobState.EXPIRED}:
-            raise JobFailed(f"job {self.id} ended without a result: {state.value}")
-        raise JobGone(f"job {self.id} has ended, and its result was not kept")
+        state, ending = await self._ended(timeout, wanted=True)
+        if state is JobState.CANCELLED:
+            raise JobFailed(f"job {self.id} was cancelled, or discarded by its handler", state=state.value)
+        if state in {JobState.FAILED, JobState.EXPIRED}:
+            reason, kind = (ending.reason, ending.type) if ending is not None else await self._failure()
+            why = f": {reason}{kind and ', '}{kind}" if reason else ""
+            raise JobFailed(f"job {self.id} {state.value}{why}", state=state.value, reason=reason, type=kind)
+        if ending is None:
+            raise JobGone(f"job {self.id} has ended, and its result was not kept, or no longer (result_ttl)")
+        if ending.result is None:
+            raise ResultUnavailable(
+                f"job {self.id} has succeeded, and what it returned could not be kept: it has no wire form, or is over "
+                "the size limit; the worker's log says which"
+            )
+        return (self._restore or _plain)(ending.result)  # type: ignore[no-any-return] # what the annotation says
+
+    async def _failure(self) -> tuple[str, str]:
+        """Return the reason and the type that the failed store has, or empty texts."""
+        try:
+            record = await self._lookout.store.failed_record(self.queue, self.id, connection=self.connection)
+        except NotSupported:
+            record = None
+        return ("", "") if record is None else (record.failure.reason, record.failure.type)
+
+    async def progress(self) -> Progress | None:
+        """Return how far the running attempt has come, as it told last; None when it told nothing, or none runs."""
+        if self._kept is not None:
+            return None
+        [progress] = await self._lookout.store.progress(self.queue, [self.id], connection=self.connection)
+        return progress
 
     async def cancel(self) -> Cancelled:
         """Remove the job if it waits, or ask its worker to stop it; what has ended is not found."""
         if self._kept is not None:
             return Cancelled.NOT_FOUND
-        [answer] = await self._store.cancel(self.queue, [self.id], connection=self.connection)
+        [answer] = await self._lookout.store.cancel(self.queue, [self.id], connection=self.connection)
         return answer
 
     def status_sync(self) -> JobState:
@@ -118,12 +131,22 @@ class JobHandle(Generic[R_co]):
         """Do what ``result`` does, blocking."""
         return blocking("result", lambda: self.result(timeout=timeout))
 
+    def progress_sync(self) -> Progress | None:
+        """Return what ``progress`` does, blocking."""
+        return blocking("progress", self.progress)
+
     def cancel_sync(self) -> Cancelled:
         """Do what ``cancel`` does, blocking."""
         return blocking("cancel", self.cancel)
 
     def __repr__(self) -> str:
         return f"<job {self.id} of queue {self.queue}>"
+
+
+def _plain(result: bytes) -> Any:
+    from tenure.returned import ResultCodec  # noqa: PLC0415 - keeps `import tenure` light
+
+    return ResultCodec().decode(result)
 
 
 def _timeout(given: float | timedelta | None) -> float | None:

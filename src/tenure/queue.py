@@ -51,6 +51,8 @@ class Push(Discreet, frozen=True, kw_only=True, gc=False):
     """Seconds from now (delay included in them) after which the job is leased doomed."""
     durability: int = 1
     """The class to wait for, one of the driver's capabilities."""
+    keep: float = 0.0
+    """Seconds for which the job's end is kept, result included; 0: nothing of it is (``tenure.results``)."""
 
 
 PushOutcome = Literal["stored", "held", "refused", "unknown"]
@@ -59,7 +61,8 @@ PushOutcome = Literal["stored", "held", "refused", "unknown"]
 class Pushed(msgspec.Struct, frozen=True, gc=False):
     """What became of one pushed job.
 
-    ``stored``: a new job. ``held``: a job with this id exists, in whatever state; nothing changed. ``refused``: not
+    ``stored``: a new job. ``held``: a job with this id exists, in whatever state; nothing changed. (A job of which
+    only the end is kept does not exist any more: the new one takes the place of what was kept.) ``refused``: not
     stored, certainly. ``unknown``: no answer came. The last two carry the error; the first two do when the durability
     that was asked for was not reached (``DurabilityNotReached``).
     """
@@ -111,6 +114,8 @@ class Lease(Discreet, frozen=True, kw_only=True, gc=False):
     waited: float | None = None
     """Seconds between when it was ready or due and this claim, by the store's clock; None where the driver does not
     tell."""
+    keep: float = 0.0
+    """Seconds for which the job's end will be kept; 0: nothing of it will be."""
 
     @property
     def attempt(self) -> int:
@@ -144,10 +149,12 @@ class Failure(Discreet, frozen=True, kw_only=True, gc=False):
     traceback: str = ""
 
 
-class Ack(msgspec.Struct, frozen=True, gc=False):
+class Ack(Discreet, frozen=True, gc=False):
     """Done: the job leaves the store."""
 
     lease: Lease
+    result: bytes | None = None
+    """What the handler returned, opaque to the store, for a lease with ``keep``; None when it cannot be kept."""
 
 
 class Release(msgspec.Struct, frozen=True, gc=False):
@@ -243,9 +250,11 @@ class JobState(StrEnum):
     READY = "ready"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
+    """Told, as ``cancelled`` is, only of a job whose end is kept."""
     FAILED = "failed"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    """Failed unrun, because its time had passed."""
     GONE = "gone"
     """Ended and not kept, or never pushed."""
 
@@ -347,7 +356,10 @@ class Queue(Protocol):
         ...
 
     async def clear(self, queue: str) -> int:
-        """Remove all ready and delayed jobs, and return their exact number. What is leased stays."""
+        """Remove all ready and delayed jobs, and return their exact number. What is leased stays.
+
+        One step whatever their number, so no end of them is kept.
+        """
         ...
 
     async def counts(self, queue: str) -> Counts:

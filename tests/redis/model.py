@@ -4,6 +4,7 @@ from bisect import insort
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.redis.kept import Kept, as_told, ended
 from tests.redis.taking import Taking
 
 CRASH_LIMIT = 3
@@ -59,6 +60,7 @@ class Model:
     clients: dict[str, str] = field(default_factory=dict)
     seq: int = 0
     fence: int = 0
+    kept: Kept = field(default_factory=Kept)
     awake: bool = False
     paused: bool = False
     taken: dict[str, int] = field(default_factory=dict)
@@ -97,18 +99,19 @@ class Model:
 
     # ------------------------------------------------------------------------------------------------ transitions
 
-    def push(self, jobs: list[tuple[str, int, int, int, int, bytes]]) -> str:
-        """Take (id, delay, priority, crash limit, expires in, envelope) each; return the answer."""
+    def push(self, jobs: list[tuple[str, int, int, int, int, int, bytes]]) -> str:
+        """Take (id, delay, priority, crash limit, expires in, keep, envelope) each; return the answer."""
         idle, first, letters, fresh = self.idle, self.first_delayed, "", []
-        for job_id, delay, priority, limit, expires, envelope in jobs:
+        for job_id, delay, priority, limit, expires, keep, envelope in jobs:
             if job_id in self.waiting or job_id in self.running or job_id in self.failed or job_id in self.planted:
                 letters += "h"
                 continue
             letters += "s"
-            job = Job(job_id, self.next(), envelope, limit=limit, priority=priority)
+            job = Job(job_id, self.next(), envelope, limit=limit, priority=priority, rest=f"|{keep}" if keep else "")
             job.expiry = self.now + expires if expires else 0
             job.at = self.now + delay
             self.waiting[job_id] = job
+            self.kept.drop(job_id)
             fresh.append((job, delay))
         for job, delay in fresh:
             if delay:
@@ -142,6 +145,7 @@ class Model:
             self.note("lapsed")
             self.ended.add(job.member)
             del self.running[job.id]
+            self.kept.drop(job.id)
             job.crashes += 1
             job.at = self.now
             self.waiting[job.id] = job
@@ -156,6 +160,8 @@ class Model:
             del self.delayed[entry]
             assert due <= self.now
         self.enter(entering)
+        if self.kept.forget_old(self.now):
+            self.note("old end")
         if self.paused:
             self.note("claim of a paused queue")
             return [b"empty", b"", []]
@@ -187,6 +193,7 @@ class Model:
         entering: list[tuple[str, int]] = []
         delayed: list[int] = []
         suspected = False
+        ends: list[tuple[Job, str, str]] = []
         for verb, member, detail, kind in [*(("a", member, "", "") for member in acks), *others]:
             job = self.held(member)
             if job is None:
@@ -196,11 +203,13 @@ class Model:
             assert member not in self.ended
             self.ended.add(member)
             del self.running[job.id]
+            self.kept.drop(job.id)
             requested = self.cancel.pop(job.id, None) == job.inc
             letters += "c" if verb == "r" and requested else "d"
+            ends += ended(job, verb, detail, kind, requested=requested)
             if verb == "s":
                 self.set_aside(job.id, detail, job.record)
-            elif verb == "f":
+            elif verb in "fe":
                 job.at = self.now
                 self.failed[job.id] = job, detail.encode(), self.now
             elif verb == "r" and not requested:
@@ -216,6 +225,7 @@ class Model:
                     suspected = True
                 else:
                     entering.append((job.entry, job.priority))
+        self.kept.end(ends, self.now)
         self.enter(entering)
         if (entering and idle) or suspected or min(delayed, default=float("inf")) < first:
             self.awake = True
@@ -234,16 +244,20 @@ class Model:
 
     def cancel_jobs(self, ids: list[str]) -> str:
         letters = ""
+        ends: list[tuple[Job, str, str]] = []
         for job_id in ids:
             if job_id in self.running:
                 self.cancel[job_id] = self.running[job_id].inc
                 letters += "q"
             elif job_id in self.waiting:
-                self.delayed.pop(self.waiting.pop(job_id).delayed_entry, None)
+                job = self.waiting.pop(job_id)
+                self.delayed.pop(job.delayed_entry, None)
+                ends.append((job, "c", ""))
                 self.cancel.pop(job_id, None)
                 letters += "r"
             else:
                 letters += "n"
+        self.kept.end(ends, self.now)
         return letters
 
     def clear(self, leftover: str) -> int:
@@ -275,7 +289,8 @@ class Model:
             letters += "y"
             old = self.failed.pop(job_id)[0]
             expiry = 0 if old.expiry <= self.now else old.expiry
-            job = Job(job_id, self.next(), old.envelope, old.limit, expiry, self.now, old.priority)
+            job = Job(job_id, self.next(), old.envelope, old.limit, expiry, self.now, old.priority, rest=old.rest)
+            self.kept.drop(job_id)
             self.waiting[job_id] = job
             entering.append((job.entry, job.priority))
         self.enter(entering)
@@ -329,7 +344,9 @@ class Model:
                 return "l"
             if job_id in self.waiting:
                 return "d" if self.waiting[job_id].delayed_entry in self.delayed else "r"
-            return "r" if job_id in self.planted else "f" if job_id in self.failed else "g"
+            if job_id in self.failed:
+                return "e" if self.failed[job_id][1].startswith(b'{"reason":"expired"') else "f"
+            return "r" if job_id in self.planted else self.kept.state(job_id, self.now)
 
         return "".join(map(state, ids))
 
@@ -353,6 +370,8 @@ class Model:
             "failed:at": sorted((at, i) for i, (_, _, at) in self.failed.items()),
             "unreadable": self.unreadable,
             "cancel": {i: str(inc).encode() for i, inc in self.cancel.items()},
+            "kept": self.kept.values,
+            "kept:at": sorted((until, i) for i, until in self.kept.until.items()),
             "gone": self.gone,
             "seq": str(self.seq).encode() if self.seq else None,
             "fence": str(self.fence).encode() if self.fence else None,
@@ -362,20 +381,9 @@ class Model:
             **{f"client:{client}": answer.encode() for client, answer in self.clients.items()},
             **self.leftovers,
         }
-        return {name: _bytes(value) for name, value in held.items() if value}
+        return {name: as_told(value) for name, value in held.items() if value}
 
 
 def _failed(job: Job, line: bytes) -> bytes:
     header, _, envelope = job.stored().partition(b"\n")
     return header + b"\n" + line + b"\n" + envelope
-
-
-def _bytes(value: Any) -> Any:
-    """Turn names into bytes, and (score, member) pairs round, as a client tells them."""
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, dict):
-        return {_bytes(name): _bytes(each) for name, each in value.items()}
-    if isinstance(value, tuple):
-        return _bytes(value[1]), value[0]
-    return [_bytes(each) for each in value] if isinstance(value, list) else value

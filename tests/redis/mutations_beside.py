@@ -11,7 +11,9 @@ from tenure.testing.contract import (
     about_inspecting,
     about_listing,
     about_pausing,
+    about_progress,
     about_pruning,
+    about_results,
     about_the_unreadable,
 )
 from tenure.testing.contract.operators import unreadable_store
@@ -241,4 +243,66 @@ UNREADABLE = [
     ),
 ]
 
-MUTANTS = [*FAILED_AND_STATES, *PAUSING, *PRUNING, *LISTING, *HOLDINGS, *UNREADABLE]
+NO_WAY_BACK = partial(about_results.test_a_job_that_has_ended_does_not_keep_a_new_one_from_being_pushed, keep=0.0)
+
+KEPT = [
+    Mutant("leaves the end of an earlier life", "push", "call('HDEL', kept, unpack(fresh))", "", NO_WAY_BACK),
+    Mutant(
+        "leaves the end of the failure",
+        "retry",
+        "call('HDEL', kept, unpack(done))",
+        "",
+        about_results.test_a_failed_job_that_is_retried_begins_anew_and_keeps_its_new_end,
+    ),
+    Mutant(
+        "keeps no end of what waited",
+        "cancel",
+        "keep_all(kept, kept_at)",
+        "",
+        partial(about_results.test_a_job_that_was_cancelled_while_it_waited_is_told_as_cancelled, delay=0.0),
+    ),
+    Mutant(
+        "keeps ends for ever",
+        "include/endings",
+        "decimal(later + keep)",
+        "decimal(later + keep + 1000000)",
+        about_results.test_the_end_is_kept_for_its_time_and_is_gone_then,
+    ),
+    Mutant(
+        "tells ends for ever",
+        "states",
+        "tonumber(untils[i]) > now",
+        "true",
+        about_results.test_the_end_is_kept_for_its_time_and_is_gone_then,
+    ),
+    Mutant(
+        "leaves the progress of an attempt",
+        "settle",
+        "call('HDEL', kept, unpack(ids))",
+        "",
+        partial(about_progress.test_progress_ends_with_its_lease_and_a_settled_one_reports_nothing, kind="release"),
+    ),
+    Mutant(
+        "leaves the progress of a lapsed lease",
+        "claim",
+        "if any_kept then call('HDEL', kept, unpack(left)) end",
+        "",
+        about_progress.test_a_reclaimed_lease_reports_nothing_and_its_progress_is_gone,
+    ),
+    Mutant(
+        "takes progress from anybody",
+        "report",
+        "if scores[i] then",
+        "if true then",
+        about_progress.test_another_token_reports_nothing,
+    ),
+    Mutant(
+        "reads what is kept of nobody",
+        "kept",
+        "values[i] = values[i] or ''",
+        "values[i] = ''",
+        about_progress.test_the_last_progress_of_a_running_job_is_read_by_anybody,
+    ),
+]
+
+MUTANTS = [*FAILED_AND_STATES, *PAUSING, *PRUNING, *LISTING, *HOLDINGS, *UNREADABLE, *KEPT]

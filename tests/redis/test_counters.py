@@ -50,7 +50,7 @@ async def test_fences_rise_from_any_fence_and_from_any_clock(
 def test_times_are_written_in_plain_decimals(client: redis.Redis, namespace: str, now: int) -> None:
     raw = Scripted(client, namespace, with_set_clock())
     raw.set_clock(now)
-    raw.push("p", 1, ("a", "100000000|0|0|100000000", b"{}"), ("b", "", b"{}"))
+    raw.push("p", 1, ("a", "100000000|0|0|100000000|100000000", b"{}"), ("b", "", b"{}"))
     (_, _, _, _, _, _, member, _) = raw.claim("c", 1, lease=100_000_000)
     raw.settle("s", 1, [], [("r", member, "99999999", "")])
     for value in raw.dump().values():

@@ -9,6 +9,7 @@ from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.layout import LAYOUTS, Layout
 from tenure.errors import StoreRefused
 from tenure.queue import Ack, Cancelled, Fail, Failure, JobState, Release, Renewal, SetAside, Settled, Settlement
+from tenure.results import Progress, ProgressReport
 from tests.redis.scripted import Scripted
 from tests.redis.steps import Q, claim, job, jobs
 from tests.support.servers import Server
@@ -34,6 +35,8 @@ async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(
         await queue.push([job("p", priority=priority), job("later", delay=600)])
         lapsing = await claim(queue, 20, lease=0.001)
         held = await claim(queue, 60)
+        await queue.push([job("kept", keep=600, priority=100)])
+        (keeping,) = await claim(queue, 1)
         fill(client)
         raw = Scripted(client, namespace)
         before = raw.dump()
@@ -54,6 +57,12 @@ async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(
         ends += [Fail(lease, Failure(reason="exception", traceback="y" * 5000)) for lease in held[4:24]]
         assert set(await queue.settle(ends)) == {Settled.DONE}
         assert set(await queue.settle([Ack(lease) for lease in held[24:44]])) == {Settled.DONE}
+        with pytest.raises(StoreRefused, match="OOM"):
+            await queue.report([ProgressReport(keeping, Progress(0.5))])
+        assert list(await queue.settle([Ack(keeping, b"r" * 5000)])) == [Settled.DONE]
+        (end,) = await queue.endings(Q, ["kept"])
+        assert end is not None
+        assert end.result == b"r" * 5000
         more = await claim(queue, 50)  # recovers twenty, promotes fifty
         assert len(more) == 50
         assert (await queue.counts(Q)).delayed == 2

@@ -13,6 +13,7 @@ from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.layout import LAYOUTS, Layout
 from tenure.drivers.redis.scripts import Scripts, packaged
 from tenure.queue import Ack, Drop, Fail, Failure, JobState, Lease, Release, SetAside
+from tenure.results import Progress, ProgressReport
 from tests.redis.steps import Q, claim, job, jobs
 from tests.support.processes import eventually_async
 from tests.support.servers import Server
@@ -92,6 +93,8 @@ async def everything(queue: RedisQueue) -> None:
         priority = start if queue.capabilities.priorities else 0
         await queue.push([job(f"p{start}-{n}", priority=priority, delay=0.01 * (n % 2)) for n in range(10)])
     await queue.push([job("again", crash_limit=2), job("again"), job("later", delay=60), job("soon", expires_in=0.001)])
+    await queue.push([job("kept", keep=60), job("dropped", keep=0.001), job("unkept", keep=60, delay=60)])
+    await queue.cancel(Q, ["unkept"])
     lapsing = await claim(queue, 3, lease=0.2)
     held: list[Lease] = list(await claim(queue, 9))
     await queue.cancel(Q, [lapsing[0].id, held[0].id, "later", "never"])
@@ -117,6 +120,10 @@ async def everything(queue: RedisQueue) -> None:
     await claim(queue, 5)
     assert await queue.resume(Q)
     held += await claim(queue, 20)
+    keeping = [lease for lease in held if lease.keep]
+    assert await queue.report([ProgressReport(lease, Progress(0.5)) for lease in keeping]) == [True, True]
+    await queue.settle([Drop(keeping[0]), Ack(keeping[1], b"1")])
+    await queue.endings(Q, [lease.id for lease in keeping])
     failed = await queue.failed(Q)
     await queue.retry(failed[:1])
     await queue.forget(failed[1:2])

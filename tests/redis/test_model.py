@@ -19,7 +19,7 @@ STEPS = 1500
 IDS = [f"id{number}" for number in range(24)]
 CASES = {
     *("lapsed", "clock went back", "set aside", "stale", "entry of a job that is gone", "suspect steps over"),
-    *("claim of a paused queue", "pruned", "request of a job that was cleared"),
+    *("claim of a paused queue", "pruned", "request of a job that was cleared", "old end"),
     *("leased -", "leased s", "leased x", "leased c", "leased e"),
 }
 
@@ -45,7 +45,7 @@ class Run:
         moves = {
             self.push: 20, self.replace: 5, self.claim: 18, self.settle: 20, self.renew: 5, self.cancel: 7,
             self.clear: 1, self.sweep: 3, self.retry: 4, self.forget: 2, self.clock: 12, self.repeat: 12,
-            self.plant: 1, self.wait: 4, self.pause: 0.5, self.resume: 3, self.prune: 2, self.drop: 1,
+            self.report: 4, self.plant: 1, self.wait: 4, self.pause: 0.5, self.resume: 3, self.prune: 2, self.drop: 1,
             self.forsake: 0.5,
         }  # fmt: skip
         self.dice.choices(list(moves), list(moves.values()))[0]()
@@ -53,6 +53,7 @@ class Run:
         counted = self.queue.call("counts")
         assert counted[:6] == self.model.counts()
         assert self.queue.call("states", IDS).decode() == self.model.states(IDS)
+        assert self.queue.call("kept", IDS) == self.model.kept.read(IDS, self.model.now)
         state = self.dice.choice(["ready", "delayed", "running"])
         assert self.queue.listed(state, self.dice.randint(1, 5)) == self.model.listed(state)
 
@@ -74,12 +75,13 @@ class Run:
         for job_id in ids or self.some_ids(3):
             delay, priority = dice.choice([0, 0, dice.randint(1, 30)]), dice.choice([0, 0, 0, -3, 5, 100])
             limit, expires = dice.choice([0, 0, 1, 2, 3]), dice.choice([0, 0, 0, dice.randint(1, 60)])
+            keep = dice.choice([0, 0, dice.randint(1, 60)])
             envelope = dice.randbytes(8) + f"\0\n|\n{dice.random()}".encode()
             if dice.random() < 0.4:
-                delay = priority = limit = expires = 0
-            jobs.append((job_id, delay, priority, limit, expires, envelope))
-            plain = not (delay or priority or limit or expires)
-            arguments.append((job_id, "" if plain else f"{delay}|{priority}|{limit}|{expires}", envelope))
+                delay = priority = limit = expires = keep = 0
+            jobs.append((job_id, delay, priority, limit, expires, keep, envelope))
+            plain = not (delay or priority or limit or expires or keep)
+            arguments.append((job_id, "" if plain else f"{delay}|{priority}|{limit}|{expires}|{keep}", envelope))
         new = b"0" if self.model.seq else b"1"
         answer = self.model.push(jobs)
         reply = self.numbered("p", lambda number, _: self.queue.push("p", number, *arguments), answer)
@@ -135,14 +137,17 @@ class Run:
         acks: list[str] = []
         others: list[tuple[str, str, str, str]] = []
         for member in self.some_members(5):
-            verb = dice.choice("aaarrfs")
+            verb = dice.choice("aaarrfskkd")
             if verb == "a":
                 acks.append(member)
             elif verb == "r":
                 delay, kind = dice.choice(["0", "0", str(dice.randint(1, 30))]), dice.choice(["", "free", "crashed"])
                 others.append((verb, member, delay, kind))
+            elif verb == "f":
+                reason = dice.choice(["expired", str(dice.random())])
+                others.append(("e" if reason == "expired" else "f", member, f'{{"reason":"{reason}"}}', reason))
             else:
-                others.append((verb, member, f'{{"reason":"{dice.random()}"}}', ""))
+                others.append((verb, member, f"{dice.random()}|", dice.choice(["", "none"]) if verb == "k" else ""))
         if acks or others:
             if acks and dice.random() < 0.2:
                 acks.append(acks[0])  # the same lease twice in one call: the second is stale
@@ -153,6 +158,13 @@ class Run:
     def renew(self) -> None:
         if members := self.some_members(4):
             assert self.queue.call("renew", members).decode() == self.model.renew(members)
+
+    def report(self) -> None:
+        if members := self.some_members(4):
+            told = [(member, f"{self.dice.random()}|note|") for member in members]
+            arguments = [part for member, text in told for part in (member, f"p|{member.split('|')[1]}|{text}")]
+            reports = [(self.model.held(member), text) for member, text in told]
+            assert self.queue.call("report", arguments).decode() == self.model.kept.report(reports)
 
     def cancel(self, ids: list[str] | None = None) -> None:
         ids = ids or self.some_ids(3)
@@ -243,7 +255,7 @@ class Run:
 
     def clock(self) -> None:
         dice = self.dice
-        self.model.now += -dice.randint(1, 40) if dice.random() < 0.06 else dice.randint(1, 12)
+        self.model.now += -dice.randint(1, 40) if dice.random() < 0.09 else dice.randint(1, 12)
         self.queue.set_clock(self.model.now)
 
     def plant(self) -> None:
@@ -327,6 +339,14 @@ MUTANTS = [
     ("retry", "local envelope = inc == ARGV[2 * i + 3] and", "local envelope ="),
     ("forget", "and sub(records[i], 1, #mark) == mark and", "and"),
     ("renew", "if scores[i] then", "if true then"),
+    ("push", "call('HDEL', kept, unpack(fresh))", ""),
+    ("push", "call('ZREM', kept_at, unpack(fresh))", ""),
+    ("retry", "call('HDEL', kept, unpack(done))", ""),
+    ("claim", "if any_kept then call('HDEL', kept, unpack(left)) end", ""),
+    ("claim", "if any_kept then forget_old(kept, kept_at) end", ""),
+    ("settle", "call('HDEL', kept, unpack(ids))", ""),
+    ("report", "if scores[i] then", "if true then"),
+    ("states", "tonumber(untils[i]) > now", "true"),
     ("include/numbered", "if number == last then", "if number == last and false then"),
     ("include/numbered", "or number < last then", "or false then"),
 ]
@@ -340,7 +360,7 @@ def test_the_model_notices_a_script_without_one_of_its_guards(
     assert source.count(guard) == 1
     queue = with_set_clock(**{script: source.replace(guard, instead)})
     with redis.Redis(unix_socket_path=valkey.socket, protocol=2) as client:
-        run = Run(Scripted(client, namespace, queue), seed=11)
+        run = Run(Scripted(client, namespace, queue), seed=12)
         with pytest.raises((AssertionError, redis.ResponseError)):
             run.steps(4000)
         client.unlink(*client.scan_iter(match=f"*{namespace}*", count=1000))

@@ -17,9 +17,11 @@ from tenure.testing.contract import (
     about_listing,
     about_pausing,
     about_priorities,
+    about_progress,
     about_pruning,
     about_pushing,
     about_restarting,
+    about_results,
     about_settling,
     about_the_unreadable,
 )
@@ -41,6 +43,38 @@ TOKENS = [
     without_token("RELEASE", partial(WRONG_TOKEN, kind="release")),
     without_token("FAIL", partial(WRONG_TOKEN, kind="fail")),
     without_token("SET_ASIDE", partial(WRONG_TOKEN, kind="aside")),
+    without_token("REPORT", about_progress.test_another_token_reports_nothing),
+]
+
+KEPT = [
+    Mutant(
+        "leaves the end of an earlier life",
+        "DROP_END",
+        "queue = ? AND id = ?",
+        "queue = ? AND id = ? AND 0",
+        partial(about_results.test_a_job_that_has_ended_does_not_keep_a_new_one_from_being_pushed, keep=0.0),
+    ),
+    Mutant(
+        "tells ends for ever",
+        "FIND_END",
+        "until > ?",
+        "(until > ? OR 1)",
+        about_results.test_the_end_is_kept_for_its_time_and_is_gone_then,
+    ),
+    Mutant(
+        "leaves the progress of an attempt",
+        "DROP_PROGRESS",
+        "incarnation = ?",
+        "incarnation = ? AND 0",
+        partial(about_progress.test_progress_ends_with_its_lease_and_a_settled_one_reports_nothing, kind="release"),
+    ),
+    Mutant(
+        "takes the progress of jobs that keep nothing",
+        "REPORT",
+        "AND keep > 0",
+        "",
+        about_progress.test_a_job_that_keeps_nothing_has_no_progress,
+    ),
 ]
 
 OTHERS = [
@@ -293,4 +327,4 @@ OPERATING = [
     Mutant("reads any queue's", "UNREADABLE_BYTES", "AND queue = ?", "AND (queue = ? OR 1)", KEPT_APART),
 ]
 
-MUTANTS = [*TOKENS, *OTHERS, *OPERATING]
+MUTANTS = [*TOKENS, *KEPT, *OTHERS, *OPERATING]

@@ -88,3 +88,8 @@ def assert_consistent(path: pathlib.Path) -> None:
         "SELECT count(*) FROM tenure_failures WHERE incarnation NOT IN "
         "(SELECT incarnation FROM tenure_jobs WHERE state = 4)",
     ) == [(0,)]
+    assert ask(
+        path,
+        "SELECT count(*) FROM tenure_progress WHERE incarnation NOT IN "
+        "(SELECT incarnation FROM tenure_jobs WHERE state = 3)",
+    ) == [(0,)]

@@ -11,6 +11,7 @@ from tenure.drivers.sql import SqliteQueue
 from tenure.drivers.sql.sqlite import schema
 from tenure.errors import StoreError
 from tenure.queue import Ack, JobState, SetAside
+from tenure.results import Progress, ProgressReport
 from tests.sql.conftest import Open
 from tests.sql.support import ENV, Q, ask, assert_consistent, claim, claim_one, ids, job, push
 from tests.support import processes
@@ -77,6 +78,33 @@ async def test_an_upgraded_file_is_operated_like_a_new_one(path: pathlib.Path, o
     assert await queue.prune(Q, older_than=3600) == 1
     marker = await queue.request_restart()
     assert await opened().restart_marker() == marker
+    assert_consistent(path)
+
+
+async def test_a_file_of_the_second_version_keeps_ends_after_the_upgrade(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "second.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(FIRST.read_text())
+    for statement in schema.SECOND:
+        connection.execute(statement)
+    connection.executescript(CONTENT)
+    connection.execute("PRAGMA user_version = 2")
+    connection.commit()
+    connection.close()
+    queue = SqliteQueue(path, namespace="test")
+    assert list(await queue.states(Q, ["plain", "failed", "lapsed"])) == [
+        JobState.READY, JobState.FAILED, JobState.RUNNING,
+    ]  # fmt: skip
+    leases = {lease.id: lease for lease in await claim(queue, 10)}
+    assert {lease.keep for lease in leases.values()} == {0.0}
+    await queue.settle([Ack(lease, b"1") for lease in leases.values()])
+    await push(queue, job("plain", keep=60.0))
+    lease = await claim_one(queue)
+    assert await queue.report([ProgressReport(lease, Progress(0.5, "half"))]) == [True]
+    assert await queue.progress(Q, ["plain"]) == [Progress(0.5, "half")]
+    await queue.settle([Ack(lease, b"2")])
+    assert [end and end.result for end in await queue.endings(Q, ["plain", "first"])] == [b"2", None]
+    await queue.aclose()
     assert_consistent(path)
 
 
@@ -179,6 +207,9 @@ async def test_a_lease_of_an_old_file_is_still_settled(path: pathlib.Path, opene
     await queue.aclose()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         # What the older tenure would have left, had it claimed the job itself.
-        connection.executescript("DROP TABLE tenure_paused; DROP TABLE tenure_settings; PRAGMA user_version = 1;")
+        connection.executescript(
+            "DROP TABLE tenure_paused; DROP TABLE tenure_settings; DROP TABLE tenure_endings; "
+            "DROP TABLE tenure_progress; ALTER TABLE tenure_jobs DROP COLUMN keep; PRAGMA user_version = 1;"
+        )
     assert [one.value for one in await opened().settle([Ack(lease)])] == ["done"]
     assert_consistent(path)

@@ -1,11 +1,25 @@
 """What a user's program looks like to a type checker. Never imported: `assert_type` is judged by mypy and pyright."""
 
+import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, assert_type
 
-from tenure import AsyncJob, Call, Current, Injected, Job, JobHandle, JobState, Sensitive, SyncJob, Tenure, current
+from tenure import (
+    AsyncJob,
+    Call,
+    Current,
+    Injected,
+    Job,
+    JobHandle,
+    JobState,
+    Progress,
+    Sensitive,
+    SyncJob,
+    Tenure,
+    current,
+)
 
 app = Tenure()
 
@@ -90,8 +104,15 @@ async def results() -> None:
     handle = await fetch.push("u")
     assert_type(await handle.result(timeout=1), bytes)
     assert_type(await handle.status(), JobState)
+    assert_type(await handle.wait(timeout=1), JobState)
+    assert_type(await handle.progress(), Progress | None)
+    assert_type(handle.progress_sync(), Progress | None)
+    assert_type(await (await app.push(Report(5), result_ttl=60)).result(timeout=1), int)
+    assert_type(await (await store.options(result_ttl=timedelta(hours=1)).push([1])).result(timeout=1), None)
+    assert_type(await asyncio.gather(*(one.result(timeout=1) for one in [handle])), list[bytes])
     assert_type(handle.id, str)
     assert_type(current(), Current)
+    assert_type(current().progress(0.4, "half way"), None)
 
 
 async def direct_calls() -> None:

@@ -6,10 +6,12 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import msgspec
 import pytest
 
-from tenure import Current, WrongContext, current
+from tenure import Current, InvalidOption, Progress, WrongContext, current
 from tenure.context import StopFlag
 from tenure.queue import Lease
 
@@ -108,3 +110,38 @@ async def _in(
     job_id: str,
 ) -> None:
     await loop.run_in_executor(pool, lambda: context.run(function, job_id))
+
+
+# ------------------------------------------------------------------------------------------------------------- progress
+
+
+def telling(keep: float) -> tuple[Current, list[Progress]]:
+    told: list[Progress] = []
+    lease = msgspec.structs.replace(attempt().lease, keep=keep)
+    return Current(lease, name="n", max_attempts=1, report=lambda _, progress: told.append(progress)), told
+
+
+def test_progress_is_told_as_it_was_said_and_bounded() -> None:
+    current, told = telling(keep=60)
+    current.progress(0)
+    current.progress(0.4, "half way")
+    current.progress(1, "n" * 501)
+    current.progress(1.0, "\ud800 is no text")
+    assert told == [Progress(0.0), Progress(0.4, "half way"), Progress(1.0, "n" * 500), Progress(1.0, "? is no text")]
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan"), float("inf"), True, "0.5", None])
+def test_what_is_no_fraction_is_refused(fraction: Any) -> None:
+    current, told = telling(keep=60)
+    with pytest.raises(InvalidOption, match="from 0 to 1"):
+        current.progress(fraction)
+    with pytest.raises(InvalidOption, match="text"):
+        current.progress(0.5, 5)  # type: ignore[arg-type] # pyright: ignore
+    assert told == []
+
+
+def test_progress_of_a_job_that_keeps_nothing_goes_nowhere() -> None:
+    current, told = telling(keep=0)
+    current.progress(0.5)
+    assert told == []
+    attempt().progress(0.5)  # nor does it without a worker

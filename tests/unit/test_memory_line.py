@@ -8,7 +8,7 @@ from tenure.drivers.memory.line import Job, Key, Line
 
 
 def job(name: str) -> Job:
-    return Job(id=name, incarnation=1, envelope=b"", priority=0, crash_limit=None, expires=None)
+    return Job(id=name, incarnation=1, envelope=b"", priority=0, crash_limit=None, expires=None, keep=0.0)
 
 
 def names(line: Line) -> list[str]:

@@ -72,6 +72,8 @@ class Floor:
                 freed=self.line.freed,
                 broke=self.broke,
                 grace=0.2,
+                progress=lambda *_: None,
+                max_result_bytes=60_000,
             )
         )
         self.line.feeds(self.attempts.start)

@@ -29,7 +29,8 @@ from tenure.queue import (
     Settlement,
 )
 
-CAPABILITIES: Final = Capabilities(driver="sync", shared=False, cancel_running=False)
+CAPABILITIES: Final = Capabilities(driver="sync", shared=False, cancel_running=False, results=True)
+"""Results: the handle that a push returns has it, whatever ``result_ttl`` says."""
 
 
 class Runner(Protocol):

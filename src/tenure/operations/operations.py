@@ -22,6 +22,7 @@ from tenure.operating import (
 from tenure.operations.retrying import PAGE, Retried, name_of, retry_all, retry_each
 from tenure.portal import blocking
 from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue, feature
+from tenure.results import Ending, Progress, Results
 
 LISTED: Final = (JobState.RUNNING, JobState.READY, JobState.DELAYED)
 """The states of jobs that can be listed; the failed ones are listed by ``failed``."""
@@ -32,7 +33,7 @@ class Operations:
 
     What a connection's driver cannot do raises ``NotSupported``, a name that cannot be one ``InvalidOption``, both
     before anything is sent; a store that does not answer raises ``StoreError``. Nothing here reads a payload, but for
-    ``failed``, whose records hold theirs, and ``unreadable_bytes``.
+    ``failed``, whose records hold theirs, ``endings``, whose results are handlers', and ``unreadable_bytes``.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -48,6 +49,18 @@ class Operations:
         """Tell where jobs are, in order."""
         inspector = self._inspector(connection, "reading the state of a job")
         return list(await inspector.states(check_queue(queue), [check_job_id(job_id) for job_id in ids]))
+
+    async def endings(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[Ending | None]:
+        """Return how jobs ended, in order, results as they were encoded; None where nothing is kept."""
+        if not self._queue(connection).capabilities.results:
+            return [None] * len(ids)
+        return list(await self._results(connection).endings(check_queue(queue), [check_job_id(one) for one in ids]))
+
+    async def progress(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[Progress | None]:
+        """Return how far running jobs have come, in order; None for those that did not tell."""
+        if not self._queue(connection).capabilities.results:
+            return [None] * len(ids)
+        return list(await self._results(connection).progress(check_queue(queue), [check_job_id(one) for one in ids]))
 
     async def counts(self, queue: str, *, connection: str = DEFAULT) -> Counts:
         """Count a queue's jobs by state."""
@@ -176,6 +189,14 @@ class Operations:
         """Do what ``states`` does, blocking."""
         return blocking("states", lambda: self.states(queue, ids, connection=connection))
 
+    def endings_sync(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[Ending | None]:
+        """Do what ``endings`` does, blocking."""
+        return blocking("endings", lambda: self.endings(queue, ids, connection=connection))
+
+    def progress_sync(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[Progress | None]:
+        """Do what ``progress`` does, blocking."""
+        return blocking("progress", lambda: self.progress(queue, ids, connection=connection))
+
     def counts_sync(self, queue: str, *, connection: str = DEFAULT) -> Counts:
         """Do what ``counts`` does, blocking."""
         return blocking("counts", lambda: self.counts(queue, connection=connection))
@@ -269,6 +290,9 @@ class Operations:
 
     def _failures(self, connection: str) -> FailedJobs:
         return cast("FailedJobs", self._able(connection, FailedJobs, "a store of failed jobs"))
+
+    def _results(self, connection: str) -> Results:
+        return cast("Results", self._able(connection, Results, "results"))
 
     def _control(self, connection: str) -> Control:
         return cast("Control", self._able(connection, Control, "pausing queues and restarting workers"))

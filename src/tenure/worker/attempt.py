@@ -17,7 +17,8 @@ import msgspec
 from tenure.context import Current
 from tenure.definition import Executor
 from tenure.events import AttemptStarted
-from tenure.queue import Ack, Failure, Release, Settlement
+from tenure.queue import Failure, Lease, Release, Settlement
+from tenure.results import Progress
 from tenure.surroundings import CallNext, Middleware
 from tenure.worker import decide
 from tenure.worker.executors import Threads
@@ -26,6 +27,7 @@ from tenure.worker.opening import Opening, Refusal
 from tenure.worker.processes.pool import Processes
 from tenure.worker.processes.talk import value_of
 from tenure.worker.reports import Reports
+from tenure.worker.returned import acknowledged
 from tenure.worker.scope import Scopes
 from tenure.worker.work import Work
 
@@ -58,6 +60,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     broke: Callable[[BaseException], None]
     """A defect of this worker."""
     grace: float
+    progress: Callable[[Lease, Progress], None]
+    """Takes what handlers tell of their progress, from any thread."""
+    max_result_bytes: int
 
 
 class Attempts:
@@ -88,7 +93,14 @@ class Attempts:
             self._in.settle(held, work.settlement, work.failure, now)
             return False
         held.work = work
-        current = Current(held.lease, name=held.name, max_attempts=work.max_attempts, meta=work.meta, stop=held.flag)
+        current = Current(
+            held.lease,
+            name=held.name,
+            max_attempts=work.max_attempts,
+            meta=work.meta,
+            stop=held.flag,
+            report=self._in.progress,
+        )
         held.enter(Stage.RUNNING, now)
         if self._observed:
             self._in.reports.started(held)
@@ -148,24 +160,26 @@ class Attempts:
 
     async def _plain(self, held: Held, work: Work, current: Current) -> None:
         error: BaseException | None = None
+        value: Any = None
         try:
             with current.enter():
-                await work.function(*work.args, **work.kwargs)
+                value = await work.function(*work.args, **work.kwargs)
         except BaseException as raised:  # noqa: BLE001 - asyncio would let SystemExit end the worker
             error = raised
-        self._ended(held, error)
+        self._ended(held, error, value)
 
     async def _surrounded(self, held: Held, work: Work, current: Current) -> None:
         error: BaseException | None = None
+        value: Any = None
         try:
             call: CallNext = partial(self._calls[work.route.definition.executor], held, work)
             for layer in reversed(self._in.middleware):
                 call = partial(layer, current, call)
             with current.enter():
-                await call()
+                value = await call()
         except BaseException as raised:  # noqa: BLE001 - as above
             error = raised
-        self._ended(held, error)
+        self._ended(held, error, value)
 
     async def _on_the_loop(self, _: Held, work: Work) -> Any:
         if not work.route.injected:
@@ -187,6 +201,7 @@ class Attempts:
             # Not before: waiting for a process is no part of the handler's time.
             began=lambda: self._limit(held, work, time.monotonic()),
             notice=lambda: min(NOTICE, self._grace / 2) if held.stop is Stop.CANCELLED else 0.0,
+            told=partial(self._in.progress, held.lease),
         )
         if answer.seen:
             held.flag.look()
@@ -194,14 +209,14 @@ class Attempts:
 
     # -------------------------------------------------------------------------------------------------- its outcome
 
-    def _ended(self, held: Held, error: BaseException | None) -> None:
+    def _ended(self, held: Held, error: BaseException | None, value: Any = None) -> None:
         try:
             if held.abandoned:
                 self._in.reports.late(held)
             elif error is None and held.stop is None and not held.flag.seen:
-                self._outcome(held, Ack(held.lease), None)
+                self._returned(held, value)
             else:
-                self._finished(held, error)
+                self._finished(held, error, value)
         except BaseException as defect:  # noqa: BLE001 - nobody awaits this task: unheard, the slot would be lost
             self._in.broke(defect)
 
@@ -209,7 +224,11 @@ class Attempts:
         if held.stage is Stage.RUNNING:
             self._ended(held, asyncio.CancelledError())
 
-    def _finished(self, held: Held, error: BaseException | None) -> None:
+    def _returned(self, held: Held, value: Any) -> None:
+        limit = self._in.max_result_bytes
+        self._outcome(held, acknowledged(held, value, max_bytes=limit, reports=self._in.reports), None)
+
+    def _finished(self, held: Held, error: BaseException | None, value: Any = None) -> None:
         """Judge an attempt that raised, was told to stop or was abandoned, and hand in its outcome."""
         stop = held.stop
         if stop is Stop.LOST:
@@ -220,7 +239,7 @@ class Attempts:
             # Whatever it returned or raised after its time was over: too late.
             self._outcome(held, *self._timed_out(held))
         elif error is None and not held.abandoned and not held.flag.seen:
-            self._outcome(held, Ack(held.lease), None)
+            self._returned(held, value)
         elif error is not None and (stop is None or decide.is_decision(error)):
             self._outcome(held, *self._failed(held, error))
         elif stop is Stop.CANCELLED:

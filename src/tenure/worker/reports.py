@@ -109,6 +109,10 @@ class Reports:
             held.lease.id, held.name, grace, number,
         )  # fmt: skip
 
+    def unkept(self, held: Held, problem: str) -> None:
+        """Its handler has done its work, and what it returned cannot be kept."""
+        logger.warning("job %s (%s) is done, but its result is not kept: %s", held.lease.id, held.name, problem)
+
     def late(self, held: Held) -> None:
         """An abandoned handler has ended after all."""
         logger.warning("abandoned job %s (%s) has ended: its outcome is ignored", held.lease.id, held.name)

@@ -12,13 +12,14 @@ Each part is a file. All of them but the keeper's thread and the handlers' threa
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from tenure.app import Tenure
 from tenure.errors import WrongContext
 from tenure.naming import new_holder
-from tenure.queue import DEFAULT_CRASH_LIMIT
+from tenure.queue import DEFAULT_CRASH_LIMIT, Queue, feature
 from tenure.registry import DEFAULT_QUEUE
+from tenure.results import Results
 from tenure.retry import Backoff, fixed
 from tenure.worker import memory
 from tenure.worker.attempt import Attempts, Surroundings
@@ -36,6 +37,7 @@ from tenure.worker.orders import Orders
 from tenure.worker.outage import LONGEST_DELAY
 from tenure.worker.processes.loading import has_process_jobs, load_of
 from tenure.worker.processes.pool import Processes
+from tenure.worker.progress import ProgressBoard
 from tenure.worker.reports import Reports
 from tenure.worker.scope import Scopes
 from tenure.worker.settler import Settler
@@ -142,6 +144,7 @@ class Worker:
         heartbeat = Heartbeat(leases, interval(lease))
         line = Line(options.concurrency, leases)
         settler = Settler(queue, leases, reports, line.settled)
+        board = ProgressBoard(_results(queue))
         attempts = Attempts(
             Surroundings(
                 opening=self._opening(settings.retry_base_delay),
@@ -155,6 +158,8 @@ class Worker:
                 freed=line.freed,
                 broke=self._broke,
                 grace=options.cancel_grace,
+                progress=board.tell,
+                max_result_bytes=settings.max_payload_bytes,
             )
         )
         line.feeds(attempts.start)
@@ -209,7 +214,7 @@ class Worker:
         reports.worker_started(queues, options.concurrency, lease)
         keeper.start()
         try:
-            await self._run_loops(claims, settler, watch, ending)
+            await self._run_loops(claims, settler, watch, board, ending)
         finally:
             await keeper.stop(LAST_SETTLE)
             threads.close()
@@ -217,7 +222,9 @@ class Worker:
         reports.worker_stopped(reason.value, line.finished)
         return reason
 
-    async def _run_loops(self, claims: Claims, settler: Settler, watch: Watch, ending: Ending) -> None:
+    async def _run_loops(
+        self, claims: Claims, settler: Settler, watch: Watch, board: ProgressBoard, ending: Ending
+    ) -> None:
         self._claims = claims
         if self._stopping.is_set():
             claims.stop()
@@ -227,6 +234,7 @@ class Worker:
         async with asyncio.TaskGroup() as loops:
             settling = loops.create_task(self._guarded(settler.run()))
             watching = loops.create_task(self._guarded(watch.run()))
+            reporting = loops.create_task(self._guarded(board.run()))
             claiming = loops.create_task(self._claiming(claims))
             growing = loops.create_task(self._growing())
             try:
@@ -242,6 +250,7 @@ class Worker:
                 await ending.run(claiming, settling)
                 watching.cancel()
                 growing.cancel()
+                reporting.cancel()
 
     def _judged(self, claims: Claims, settler: Settler, keeper: KeeperThread, wait: float) -> list[Judged]:
         limit = self._options.stall_timeout
@@ -304,3 +313,7 @@ class Worker:
         self._at_once.set()
         self._stopping.set()
         self._over.set()
+
+
+def _results(queue: Queue) -> Results | None:
+    return cast("Results", queue) if feature(queue, Results) else None

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from tenure import Tenure
-from tenure.errors import NotSupported
+from tenure.errors import ResultUnavailable
+from tenure.queue import JobState
 from tests.support.hostile import (
     CANARY,
     QUEUE,
@@ -46,10 +47,16 @@ async def test_28_what_a_handler_returns_is_not_looked_at_when_nobody_asked_for_
     assert sorted(seen.values) == sorted([kind, "good"])
 
 
-def test_28_keeping_a_result_is_refused_where_results_are_not_kept(quick: Tenure) -> None:
-    assert not quick.queue().capabilities.results
-    with pytest.raises(NotSupported, match="results"):
-        quick.push_sync(call(quick, "returning", "x").options(result_ttl=60))
+@pytest.mark.parametrize("kind", RETURNED)
+async def test_28_a_job_whose_result_cannot_be_kept_has_succeeded_all_the_same(
+    app: Tenure, seen: Seen, kind: str
+) -> None:
+    handle = await app.push(call(app, "returning", kind).options(result_ttl=60))
+    assert left(await after_a_good_job(app)) == {}
+    assert sorted(seen.values) == sorted([kind, "good"])
+    assert await handle.wait(timeout=10) is JobState.SUCCEEDED
+    with pytest.raises(ResultUnavailable, match="could not be kept"):
+        await handle.result(timeout=10)
 
 
 async def test_30_nothing_of_an_argument_is_logged_or_shown(

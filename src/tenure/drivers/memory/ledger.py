@@ -10,6 +10,7 @@ from collections import OrderedDict
 from tenure.clock import Clock
 from tenure.drivers.memory import listing
 from tenure.drivers.memory.failures import Failures
+from tenure.drivers.memory.keeping import Kept
 from tenure.drivers.memory.line import Hold, Job, Key, Line
 from tenure.drivers.memory.unreadable import Unreadable, UnreadableRecords
 from tenure.naming import new_token
@@ -31,6 +32,7 @@ from tenure.queue import (
     Settled,
     Settlement,
 )
+from tenure.results import ProgressReport, failed_state
 
 STEP = 100
 """How many due jobs, and how many lapsed leases, one claim moves at most (P6)."""
@@ -47,6 +49,7 @@ class Ledger:
         self._waiting: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
         self._failed = Failures()
+        self.kept: Kept = Kept(clock)
         self.unreadable: UnreadableRecords = UnreadableRecords(name)
         self._start_lines()
         self._leased = Line()
@@ -71,7 +74,9 @@ class Ledger:
             priority=push.priority,
             crash_limit=push.crash_limit,
             expires=None if push.expires_in is None else now + push.expires_in,
+            keep=push.keep,
         )
+        self.kept.forget(job.id)
         self._enter(job, delay=push.delay, suspect=False)
         return "stored"
 
@@ -99,6 +104,7 @@ class Ledger:
         A cancel request outlives the lapse: the job is leased doomed, and ends by settlement.
         """
         now = self._clock.monotonic()
+        self.kept.sweep()
         for number in range(STEP):
             first = self._leased.first()
             if first is None or first[0][0] > now:
@@ -196,6 +202,7 @@ class Ledger:
     def _end_lease(self, job: Job) -> None:
         del self._running[job.id]
         self._leased.remove(job)
+        self.kept.progress.pop(job.id, None)
         job.hold = None
 
     def renew(self, lease: Lease) -> Renewal:
@@ -215,8 +222,10 @@ class Ledger:
         match settlement:
             case Ack() | Drop():
                 self._end_lease(job)
+                self.kept.end(job, settlement)
             case Release() if job.cancel_requested:
                 self._end_lease(job)
+                self.kept.end(job)
                 return Settled.CANCELLED
             case Release():
                 self._end_lease(job)
@@ -228,6 +237,7 @@ class Ledger:
                 self._end_lease(job)
                 job.entry = self._next()
                 self._failed.keep(job, self._record(job, settlement))
+                self.kept.end(job, settlement)
             case SetAside():
                 self._end_lease(job)
                 aside = Unreadable(job.id, job.envelope, settlement.reason, self._clock.time())
@@ -251,6 +261,7 @@ class Ledger:
         """Remove a waiting job; of a running one, request it. The request names this incarnation alone."""
         if job := self._waiting.get(job_id):
             self._leave_lines(job)
+            self.kept.end(job)
             return Cancelled.REMOVED
         if job := self._running.get(job_id):
             job.cancel_requested = True
@@ -286,7 +297,18 @@ class Ledger:
             return JobState.DELAYED
         if job_id in self._running:
             return JobState.RUNNING
-        return JobState.FAILED if job_id in self._failed else JobState.GONE
+        if record := self._failed.record(job_id):
+            return failed_state(record.failure.reason)
+        ending = self.kept.ending(job_id)
+        return JobState.GONE if ending is None else ending.state
+
+    def report(self, report: ProgressReport) -> bool:
+        """Take the progress of a job's current attempt."""
+        job = self._held(report.lease)
+        if job is None or not job.keep:
+            return False
+        self.kept.progress[job.id] = report.progress
+        return True
 
     def failed(self, limit: int, offset: int) -> list[FailedRecord]:
         """Return failed jobs, oldest first."""
@@ -311,7 +333,9 @@ class Ledger:
             priority=job.priority,
             crash_limit=job.crash_limit,
             expires=None if job.expired(self._clock.monotonic()) else job.expires,
+            keep=job.keep,
         )
+        self.kept.forget(job.id)
         self._enter(again, delay=0, suspect=False)
         return True
 

@@ -38,6 +38,8 @@ class Job:
     crash_limit: int | None
     expires: float | None
     """The clock's monotonic time from which on it is leased doomed."""
+    keep: float
+    """Seconds for which its end is kept; 0: it is not."""
     entry: int = 0
     """Its place in the order in which jobs began to wait."""
     deliveries: int = 0

@@ -95,6 +95,7 @@ def lease(
         doomed=doomed,
         suspect=suspect,
         waited=waited,
+        keep=job.keep,
     )
 
 

@@ -28,6 +28,7 @@ from tenure.queue import (
     Settled,
     Settlement,
 )
+from tenure.results import Ending, Progress, ProgressReport
 from tenure.summaries import check_age
 
 log: logging.Logger = logging.getLogger("tenure.drivers.memory")
@@ -53,7 +54,7 @@ class MemoryQueue:
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="memory", shared=False)
+        return Capabilities(driver="memory", shared=False, results=True)
 
     def _store(self) -> Store:
         store = self._current
@@ -153,6 +154,24 @@ class MemoryQueue:
         store = self._store()
         with store.lock:
             return [store.known(queue).state(job_id) for job_id in ids]
+
+    async def endings(self, queue: str, ids: Sequence[str]) -> Sequence[Ending | None]:
+        """Return the kept end of each job, in order: see ``tenure.results.Results``."""
+        store = self._store()
+        with store.lock:
+            return [store.known(queue).kept.ending(job_id) for job_id in ids]
+
+    async def progress(self, queue: str, ids: Sequence[str]) -> Sequence[Progress | None]:
+        """Return the last progress of each job's current attempt, in order."""
+        store = self._store()
+        with store.lock:
+            return [store.known(queue).kept.progress.get(job_id) for job_id in ids]
+
+    async def report(self, reports: Sequence[ProgressReport]) -> Sequence[bool]:
+        """Replace the progress of each job whose lease is current, and answer for each in order."""
+        store = self._store()
+        with store.lock:
+            return [store.known(report.lease.queue).report(report) for report in reports]
 
     async def failed(self, queue: str, *, limit: int = 100, offset: int = 0) -> Sequence[FailedRecord]:
         """Return failed jobs of the queue, oldest first."""

@@ -15,6 +15,7 @@ from tenure.drivers.redis.durability import Assurance
 from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.failing import FailedStore
 from tenure.drivers.redis.keeper import RedisKeeper
+from tenure.drivers.redis.keeping import Keeping
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Patience
 from tenure.drivers.redis.layout import LISTS, Layout
@@ -47,6 +48,7 @@ from tenure.queue import (
     Settled,
     Settlement,
 )
+from tenure.results import Ending, Progress, ProgressReport
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -64,6 +66,7 @@ class _Parts:
         )
         self.failed = FailedStore(session)
         self.desk = Desk(session)
+        self.keeping = Keeping(session)
         self.listing = Listing(session)
         self.unreadable = UnreadableRecords(session)
         self.controls = Controls(session)
@@ -209,6 +212,18 @@ class RedisQueue:
     async def states(self, queue: str, ids: Sequence[str]) -> Sequence[JobState]:
         """Tell where each job is, in order."""
         return await self._here.desk.states(queue, ids)
+
+    async def endings(self, queue: str, ids: Sequence[str]) -> Sequence[Ending | None]:
+        """Return the kept end of each job, in order: see ``tenure.results.Results``."""
+        return await self._here.keeping.endings(queue, ids)
+
+    async def progress(self, queue: str, ids: Sequence[str]) -> Sequence[Progress | None]:
+        """Return the last progress of each job's current attempt, in order."""
+        return await self._here.keeping.progress(queue, ids)
+
+    async def report(self, reports: Sequence[ProgressReport]) -> Sequence[bool]:
+        """Replace the progress of each job whose lease is current, and answer for each in order."""
+        return await self._here.keeping.report(reports)
 
     async def failed(self, queue: str, *, limit: int = 100, offset: int = 0) -> Sequence[FailedRecord]:
         """Return failed jobs of the queue, oldest first."""

@@ -14,6 +14,9 @@ _STATES = {
     "r": JobState.READY,
     "l": JobState.RUNNING,
     "f": JobState.FAILED,
+    "e": JobState.EXPIRED,
+    "s": JobState.SUCCEEDED,
+    "c": JobState.CANCELLED,
     "g": JobState.GONE,
 }
 _CANCELLED = {"r": Cancelled.REMOVED, "q": Cancelled.REQUESTED, "n": Cancelled.NOT_FOUND}

@@ -1,8 +1,8 @@
 """What is stored of a job, as text: the header line of its record, the member that is its lease, failed records.
 
 A record is a header line and the envelope. The header is
-``incarnation|deliveries|free|crashes|crash limit|expiry|at|priority`` and whatever later versions add behind another
-``|``; the scripts read and carry it. A lease is the member
+``incarnation|deliveries|free|crashes|crash limit|expiry|at|priority``, then ``|`` and the ms for which the end is kept
+if it is, and whatever later versions add behind another ``|``; the scripts read and carry it. A lease is the member
 ``id|incarnation|deliveries|free|crashes|token|fence|length`` of the sorted set ``leased``.
 """
 
@@ -16,6 +16,8 @@ from tenure.queue import Doom, FailedRecord, Failure, Lease, Push
 LONGEST_MS = 10**14
 """The longest duration that is stored, about three thousand years; longer ones are cut to it."""
 
+_BARS = 8
+"""How many bars a header has, at least, that tells for how long the end is kept."""
 _DOOMS = {"x": Doom.CANCELLED, "c": Doom.CRASHED, "e": Doom.EXPIRED, "d": Doom.DELIVERIES}
 _failure_encoder = msgspec.json.Encoder()
 _failure_decoder = msgspec.json.Decoder(Failure)
@@ -35,7 +37,7 @@ def lease_milliseconds(seconds: float) -> int:
 
 def push_options(job: Push) -> str:
     """Return what the push script must know of a job besides its id: '' when everything is as usual."""
-    if not job.delay and not job.priority and job.crash_limit is None and job.expires_in is None:
+    if not job.delay and not job.priority and job.crash_limit is None and job.expires_in is None and not job.keep:
         return ""
     if not -100 <= job.priority <= 100:
         raise InvalidOption("priority must lie between -100 and 100; nothing was sent")
@@ -44,7 +46,7 @@ def push_options(job: Push) -> str:
     delay = milliseconds(job.delay, "delay")
     # Zero means none in the script, and a job that expires at once expires within a millisecond.
     expires = 0 if job.expires_in is None else max(1, milliseconds(job.expires_in, "expires_in"))
-    return f"{delay}|{job.priority}|{job.crash_limit or 0}|{expires}"
+    return f"{delay}|{job.priority}|{job.crash_limit or 0}|{expires}|{milliseconds(job.keep, 'keep')}"
 
 
 def member(lease: Lease) -> str:
@@ -74,6 +76,7 @@ def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -
         doomed=_DOOMS.get(mark),
         suspect=mark == "s",
         waited=_waited(record[:end], fence),
+        keep=_keep(record[:end]) if record.count(b"|", 0, end) >= _BARS else 0.0,
     )
 
 
@@ -92,6 +95,11 @@ def _waited(header: bytes, fence: str) -> float | None:
     if len(fields) < 8 or len(fields[6]) > 15 or not fields[6].isdigit():
         return None
     return max(0.0, int(fence) / 1e6 - int(fields[6]) / 1e3)
+
+
+def _keep(header: bytes) -> float:
+    digits = header.split(b"|", _BARS + 1)[_BARS]
+    return int(digits) / 1000 if digits.isdigit() else 0.0
 
 
 def failure_line(failure: Failure) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tenure.drivers.redis import record
+from tenure.drivers.redis import keeping, record
 from tenure.drivers.redis.session import Session
 from tenure.errors import StoreError
 from tenure.queue import Ack, Drop, Fail, Release, Settled, Settlement
@@ -10,6 +10,8 @@ from tenure.queue import Ack, Drop, Fail, Release, Settled, Settlement
 MOST = 500
 MOST_BYTES = 1 << 20
 """What one call carries at most."""
+MOST_KEPT = 100
+"""How many ends it keeps at most: as many as it forgets whose time is over."""
 _REMEMBERED = 10_000
 
 _LETTERS = {"d": Settled.DONE, "c": Settled.CANCELLED, "s": Settled.STALE}
@@ -19,7 +21,7 @@ _REPEATED = {**_LETTERS, "d": Settled.REPEATED}
 class _Group:
     """Settlements of one queue that go in one call: acknowledgements first, the others behind them."""
 
-    __slots__ = ("ack_places", "acks", "other_members", "other_places", "others", "queue", "size")
+    __slots__ = ("ack_places", "acks", "kept", "other_members", "other_places", "others", "queue", "size")
 
     def __init__(self, queue: str) -> None:
         self.queue = queue
@@ -29,13 +31,17 @@ class _Group:
         self.other_members: list[str] = []
         self.others: list[bytes | str | int] = []
         self.size = 0
+        self.kept = 0
 
     @property
     def full(self) -> bool:
-        return len(self.ack_places) + len(self.other_places) >= MOST or self.size >= MOST_BYTES
+        many = len(self.ack_places) + len(self.other_places) >= MOST or self.kept >= MOST_KEPT
+        return many or self.size >= MOST_BYTES
 
     def add(self, place: int, member: str, settlement: Settlement) -> None:
-        if isinstance(settlement, Ack | Drop):
+        keeps = settlement.lease.keep > 0
+        self.kept += keeps
+        if not keeps and isinstance(settlement, Ack | Drop):
             self.ack_places.append(place)
             self.acks.append(member)
             return
@@ -48,7 +54,14 @@ class _Group:
         elif isinstance(settlement, Fail):
             line = record.failure_line(settlement.failure)
             self.size += len(line)
-            self.others += ("f", member, line, "")
+            why = keeping.reason(settlement.failure) if keeps else b""
+            self.others += (keeping.failed_letter(settlement.failure), member, line, why)
+        elif isinstance(settlement, Ack):
+            result = settlement.result
+            self.size += len(result or b"")
+            self.others += ("k", member, result or b"", "none" if result is None else "")
+        elif isinstance(settlement, Drop):
+            self.others += ("d", member, "", "")
         else:
             self.others += ("s", member, settlement.reason, "")
 

@@ -8,6 +8,7 @@ import pytest
 from tenure import envelope
 from tenure.operating import Control, Holdings, JobLister, JobSummary, Pruning, UnreadableStore
 from tenure.queue import JobState, Queue, feature
+from tenure.results import Results
 from tenure.testing.contract.steps import Q
 
 
@@ -44,6 +45,14 @@ def holdings(queue: Queue) -> Holdings:
     if not feature(queue, Holdings):
         pytest.skip(f"the driver {queue.capabilities.driver!r} does not tell who holds what (Holdings)")
     return cast("Holdings", queue)
+
+
+def results(queue: Queue) -> Results:
+    """Return the driver as what keeps the ends and the progress of jobs, or skip."""
+    if not feature(queue, Results):
+        pytest.skip(f"the driver {queue.capabilities.driver!r} keeps no results (Results)")
+    assert queue.capabilities.results
+    return cast("Results", queue)
 
 
 async def listed(queue: Queue, state: JobState, *, name: str = Q, limit: int = 100) -> list[JobSummary]:

@@ -23,6 +23,7 @@ from tenure.worker.processes import loading
 from tenure.worker.processes.loading import NotLoaded
 from tenure.worker.processes.running import Runner
 from tenure.worker.processes.talk import Began, Cancel, Frames, Load, Order, Ready, Run, Word, framed
+from tenure.worker.processes.telling import Teller
 
 LOST_LINK: Final = 70
 """The exit code of a process that cannot answer its worker."""
@@ -102,7 +103,7 @@ class Child:
         if not entered.done():
             self._cannot(life.exception())
             return
-        self._work(Runner(app, self._loop))
+        self._work(Runner(app, self._loop, Teller(self._link.send)))
         left.set()
         run_through(self._loop, life)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from tenure.errors import ConfigurationError
 from tenure.queue import Lease
+from tenure.results import Progress
 from tenure.worker.judgement import ProcessDied, ProcessNotStarted
 from tenure.worker.processes.process import END_SECONDS, Process
 from tenure.worker.processes.talk import Answer, Load
@@ -53,24 +54,26 @@ class Processes:
         *,
         began: Callable[[], None],
         notice: Callable[[], float],
+        told: Callable[[Progress], None],
     ) -> Answer:
         """Run a job in a process and return what it came to.
 
         Raises ``ProcessDied`` when its process ended in the middle of it, and ``ProcessNotStarted`` when it has not
-        run. A cancelled caller has the process killed before this ends. If ``notice`` is above 0 then, its handler is
-        told first, and has so many seconds to answer all the same.
+        run. ``told`` is called with the progress that its handler tells of. A cancelled caller has the process killed
+        before this ends. If ``notice`` is above 0 then, its handler is told first, and has so many seconds to answer
+        all the same.
         """
-        process = await self._taking(lease, name, max_attempts)
+        process = await self._taking(lease, name, max_attempts, told)
         try:
             began()
             answer = await process.answer()
         except asyncio.CancelledError:
             seconds = notice()
-            told = await process.stopped(seconds) if seconds else None
-            if told is None:
+            last = await process.stopped(seconds) if seconds else None
+            if last is None:
                 await process.killed()
                 raise
-            answer = told
+            answer = last
         except BaseException:
             process.kill()
             raise
@@ -92,12 +95,12 @@ class Processes:
 
     # ------------------------------------------------------------------------------------------------------ one of them
 
-    async def _taking(self, lease: Lease, name: str, max_attempts: int) -> Process:
+    async def _taking(self, lease: Lease, name: str, max_attempts: int, told: Callable[[Progress], None]) -> Process:
         """Return a process that has taken the job."""
         for _ in range(TRIES):
             process = await self._get()
             try:
-                await process.begin(lease, name, max_attempts)
+                await process.begin(lease, name, max_attempts, told)
             except ProcessDied as died:  # before it took the job: while it was idle
                 logger.warning("an idle process (%d) %s", process.pid, died.how)
             except asyncio.CancelledError:

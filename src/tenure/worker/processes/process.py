@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tenure.queue import Lease
+from tenure.results import Progress, checked
 from tenure.worker.judgement import ProcessDied, ProcessNotStarted
 from tenure.worker.platform import exit_text, watch_exit
 from tenure.worker.processes.talk import (
@@ -26,6 +27,7 @@ from tenure.worker.processes.talk import (
     Ready,
     Returned,
     Run,
+    Told,
     Word,
     framed,
 )
@@ -67,6 +69,7 @@ class Process:
         self._frames: Frames[Word] = Frames(Word, LONGEST)
         self._said: asyncio.Queue[Word | None] = asyncio.Queue()
         self._number = 0
+        self._told: Callable[[Progress], None] | None = None
         self._busy = True
         self._how = ""
         self._ended = asyncio.Event()
@@ -104,8 +107,12 @@ class Process:
         """Whether it was not seen to end."""
         return not self._how
 
-    async def begin(self, lease: Lease, name: str, max_attempts: int) -> None:
-        """Give it a job; returns when it has taken it. Raises ``ProcessDied`` when it ended before."""
+    async def begin(self, lease: Lease, name: str, max_attempts: int, told: Callable[[Progress], None]) -> None:
+        """Give it a job; returns when it has taken it. Raises ``ProcessDied`` when it ended before.
+
+        ``told`` is called with what its handler tells of its progress.
+        """
+        self._told = told
         self._busy = True
         self._number += 1
         await self._send(Run(self._number, lease, name, max_attempts))
@@ -194,7 +201,10 @@ class Process:
             return False
         try:
             for word in self._frames.feed(data):
-                self._said.put_nowait(word)
+                if isinstance(word, Told):
+                    self._take(word)
+                else:
+                    self._said.put_nowait(word)
         except ValueError:
             self._loop.remove_reader(self._link.fileno())
             self._give_up("sent its worker what is no message")
@@ -202,6 +212,10 @@ class Process:
         if not self._busy or self._said.qsize() > _UNREAD:
             self._give_up("talked to its worker out of turn")
         return True
+
+    def _take(self, word: Told) -> None:
+        if word.number == self._number and self._told is not None:
+            self._told(checked(word.fraction, word.note))
 
     def _give_up(self, how: str) -> None:
         self._how = self._how or how

@@ -16,16 +16,18 @@ from tenure.worker.executors import called
 from tenure.worker.judgement import Judgement
 from tenure.worker.loops import run_through
 from tenure.worker.processes.talk import RESULT_LIMIT, Answer, Raised, Returned, Run
+from tenure.worker.processes.telling import Teller
 from tenure.worker.scope import Scopes
 
 
 class Runner:
     """Runs jobs of one application, one after the other, in the thread and on the loop that it was made with."""
 
-    def __init__(self, app: Tenure, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, app: Tenure, loop: asyncio.AbstractEventLoop, teller: Teller) -> None:
         self._registry = app.registry
         self._scopes = Scopes(app.services)
         self._loop = loop
+        self._teller = teller
 
     def run(self, order: Run, flag: StopFlag) -> Answer:
         """Run the job, and return what it came to. Raises nothing that a handler raises."""
@@ -36,7 +38,14 @@ class Runner:
             call = definition.load(envelope)
         except Exception as error:  # noqa: BLE001 - arguments are built by the user's own types
             return Raised(order.number, flag.seen, Judgement("give-up", failures.describe(error, "arguments")))
-        current = Current(order.lease, name=order.name, max_attempts=order.max_attempts, meta=envelope.meta, stop=flag)
+        current = Current(
+            order.lease,
+            name=order.name,
+            max_attempts=order.max_attempts,
+            meta=envelope.meta,
+            stop=flag,
+            report=self._teller.begin(order.number),
+        )
         try:
             if definition.asynchronous:
                 value = self._on_the_loop(definition, call, current)
@@ -45,6 +54,7 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - SystemExit included: it is the handler's
             return Raised(order.number, flag.seen, decide.judge(error, definition.policies))
         finally:
+            self._teller.end()
             # What it has printed belongs before whatever the worker says of it.
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):

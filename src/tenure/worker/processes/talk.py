@@ -59,6 +59,14 @@ class Began(msgspec.Struct, frozen=True, tag=True):
     number: int
 
 
+class Told(msgspec.Struct, frozen=True, tag=True):
+    """How far the handler has come; at any time between ``Began`` and the answer."""
+
+    number: int
+    fraction: float
+    note: str
+
+
 class Returned(Discreet, frozen=True, tag=True):
     """The handler has returned."""
 
@@ -80,7 +88,7 @@ class Raised(Discreet, frozen=True, tag=True):
 
 Order = Load | Run | Cancel | End
 Answer = Returned | Raised
-Word = Ready | Began | Answer
+Word = Ready | Began | Told | Answer
 M = TypeVar("M")
 
 

@@ -19,6 +19,8 @@ READERS: Final[Mapping[str, bytes]] = {
     "failed:at": b"ZCARD",
     "unreadable": b"XLEN",
     "cancel": b"HLEN",
+    "kept": b"HLEN",
+    "kept:at": b"ZCARD",
     "gone": b"LLEN",
     "taken": b"HLEN",
     "wake": b"LLEN",

@@ -1,7 +1,7 @@
 -- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
 -- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way. From
 -- a paused queue nothing is leased. What leaves the head of a list is counted, so that listings keep their place.
--- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused none
+-- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused kept kept:at none
 -- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none) consumer(of a stream)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
 --         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
@@ -16,10 +16,11 @@
 -- include: due
 -- include: line
 -- include: wake
+-- include: endings
 local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local fence_key, seq, unreadable, wake, cancel, gone, taken, paused, none =
-  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local fence_key, seq, unreadable, wake, cancel, gone, taken, paused, kept, kept_at, none =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19]
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
 
@@ -87,6 +88,7 @@ call('HLEN', running)
 call('LLEN', suspects)
 call('XLEN', unreadable)
 call('LLEN', wake)
+local any_kept = call('HLEN', kept) + call('ZCARD', kept_at) > 0
 local counted = call('HMGET', taken, 'suspects', 'ready')
 local shut = call('EXISTS', paused) == 1
 if shut then want = 0 end
@@ -140,10 +142,14 @@ if #lapsed > 0 then
   end
   if #fields > 0 then call('HSET', jobs, unpack(fields)) end
   if #suspected > 0 then call('RPUSH', suspects, unpack(suspected)) end
-  if #left > 0 then call('HDEL', running, unpack(left)) end
+  if #left > 0 then
+    call('HDEL', running, unpack(left))
+    if any_kept then call('HDEL', kept, unpack(left)) end
+  end
   call('ZREM', leased, unpack(lapsed))
 end
 local fresh_suspects = #suspected > 0
+if any_kept then forget_old(kept, kept_at) end
 
 for i = 1, #due do
   local _, last, entry, priority = find(due[i], '^([^|]+|%d+)|(%-?%d+)$')

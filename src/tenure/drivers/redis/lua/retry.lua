@@ -1,5 +1,5 @@
 -- Makes failed jobs new ready ones: a new incarnation, counters at zero, limits kept; an expiry that has passed is not.
--- KEYS: client jobs running failed failed:at seq ready beside wake
+-- KEYS: client jobs running failed failed:at seq ready beside wake kept kept:at
 -- ARGV: number repeated ttl, then for each: id inc
 -- Reply: {done|repeated|old, one letter a job: y made ready, n no longer there}
 -- include: base
@@ -10,8 +10,8 @@
 -- include: header
 -- include: line
 -- include: wake
-local client, jobs, running, failed, failed_at, seq, ready, beside, wake =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local client, jobs, running, failed, failed_at, seq, ready, beside, wake, kept, kept_at =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 
 local state, answer = earlier(client)
 if state then return { state, answer or '' } end
@@ -27,6 +27,7 @@ if not base then return redis.error_reply(SPOILT) end
 local idle = nothing_waits(ready, beside)
 call('ZCARD', failed_at)
 call('LLEN', wake)
+local any_kept = call('HLEN', kept) + call('ZCARD', kept_at) > 0
 
 local letters, fields, done, seen = {}, {}, {}, {}
 for i = 1, n do
@@ -55,6 +56,10 @@ if #done > 0 then
   enter_all(ready, beside, seq, plus(base, #done))
   call('HDEL', failed, unpack(done))
   call('ZREM', failed_at, unpack(done))
+  if any_kept then
+    call('HDEL', kept, unpack(done))
+    call('ZREM', kept_at, unpack(done))
+  end
   if idle then wake_up(wake) end
 end
 remember(client, answer)

@@ -1,8 +1,11 @@
 -- Ends leases. What is no longer leased under the very member that is named is stale, and nothing of it changes.
--- KEYS: client jobs running ready beside delayed leased suspects failed failed:at unreadable seq wake cancel none
+-- KEYS: client jobs running ready beside delayed leased suspects failed failed:at unreadable seq wake cancel kept kept:at none
 -- ARGV: number repeated ttl acks, then the members to acknowledge, then for each other: verb member detail kind
---       verb r release: detail delay ms, kind '' | free | crashed
---            f fail: detail the failure, one line
+--       verb k acknowledge a job whose end is kept: detail the result, kind '' | none: there is none
+--            d drop a job whose end is kept
+--            r release: detail delay ms, kind '' | free | crashed
+--            f fail: detail the failure, one line, kind the reason to be kept
+--            e the same, because its time had passed
 --            s set aside: detail the reason
 -- Reply: {done|repeated|old, answer}; answer: '' when all are done, else one letter each: d done, c cancelled
 --        instead of released, s stale
@@ -15,10 +18,11 @@
 -- include: due
 -- include: line
 -- include: wake
+-- include: endings
 local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local failed, failed_at, unreadable, seq, wake, cancel, none =
-  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local failed, failed_at, unreadable, seq, wake, cancel, kept, kept_at, none =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 
 local state, answer = earlier(client)
 if state then return { state, answer or '' } end
@@ -51,6 +55,7 @@ for i = 1, n do
   end
 end
 local requests = call('HLEN', cancel) > 0
+local any_kept = call('HLEN', kept) + call('ZCARD', kept_at) > 0
 local asked, records, base, idle, first = {}, {}, '0', false, nil
 if #others > 0 then
   records = call('HMGET', running, unpack(other_ids))
@@ -84,7 +89,12 @@ for k = 1, #others do
     ids[#ids + 1] = id
     if not inc or verb == 's' then
       call('XADD', unreadable, '*', 'id', id, 'reason', inc and detail or 'header', 'record', record)
-    elseif verb == 'f' then
+    elseif verb == 'k' then
+      ending(id, kind == '' and 's' or 'n', inc, rest, detail)
+    elseif verb == 'd' then
+      ending(id, 'c', inc, rest, '')
+    elseif verb == 'f' or verb == 'e' then
+      ending(id, verb, inc, rest, kind)
       ended[#ended + 1] = id
       ended[#ended + 1] = headed(inc, deliveries, free, crashes, limit, expiry, decimal(now), priority, rest)
         .. '\n' .. detail .. sub(record, stop)
@@ -92,6 +102,7 @@ for k = 1, #others do
       ended_at[#ended_at + 1] = id
     elseif asked[k] == inc then
       letters[i] = 'c'
+      ending(id, 'c', inc, rest, '')
     else
       if kind == 'free' then free = decimal(free + 1) end
       if kind == 'crashed' then crashes = decimal(crashes + 1) end
@@ -126,6 +137,8 @@ if #ended > 0 then
   call('HSET', failed, unpack(ended))
   call('ZADD', failed_at, unpack(ended_at))
 end
+if any_kept and #ids > 0 then call('HDEL', kept, unpack(ids)) end -- the progress of what ran
+keep_all(kept, kept_at)
 answer = concat(letters)
 if not find(answer, '[^d]') then answer = '' end
 remember(client, answer)

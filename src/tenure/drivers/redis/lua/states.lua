@@ -1,15 +1,18 @@
 -- Tells where jobs are.
--- KEYS: jobs running delayed failed
+-- KEYS: jobs running delayed failed kept kept:at
 -- ARGV: id*
--- Reply: one letter an id: d delayed, r ready, l running, f failed, g gone
+-- Reply: one letter an id: d delayed, r ready, l running, f failed, e expired, s succeeded, c cancelled, g gone
 -- include: base
+-- include: decimal
+-- include: now
 -- include: header
 -- include: due
-local jobs, running, delayed, failed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local jobs, running, delayed, failed, kept, kept_at = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
 local records = call('HMGET', jobs, unpack(ARGV))
 local leases = call('HMGET', running, unpack(ARGV))
 local ended = call('HMGET', failed, unpack(ARGV))
+local untils = call('ZCARD', kept_at) > 0 and call('ZMSCORE', kept_at, unpack(ARGV)) or {}
 local letters = {}
 for i = 1, #ARGV do
   if leases[i] then
@@ -18,7 +21,10 @@ for i = 1, #ARGV do
     local inc, _, _, _, _, _, _, priority = header(records[i])
     letters[i] = inc and call('ZSCORE', delayed, delayed_member(ARGV[i], inc, priority)) and 'd' or 'r'
   elseif ended[i] then
-    letters[i] = 'f'
+    letters[i] = find(ended[i], '^[^\n]*\n{"reason":"expired"') and 'e' or 'f'
+  elseif untils[i] and tonumber(untils[i]) > now then
+    local letter = sub(call('HGET', kept, ARGV[i]) or 'g', 1, 1)
+    letters[i] = letter == 'n' and 's' or letter
   else
     letters[i] = 'g'
   end

@@ -18,6 +18,7 @@ from tenure.drivers.sql.sqlite.session import Location
 from tenure.drivers.sql.sqlite.transaction import Transaction, micros
 from tenure.drivers.sql.sqlite.transitions import (
     claiming,
+    keeping,
     listing,
     operating,
     pushing,
@@ -47,6 +48,7 @@ from tenure.queue import (
     Settled,
     Settlement,
 )
+from tenure.results import Ending, Progress, ProgressReport
 from tenure.summaries import check_age, check_limit, number_after, page_length
 from tenure.waiting import Waiters
 
@@ -113,7 +115,7 @@ class SqliteQueue:
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="sql", shared=True, durability=frozenset({1, 2}))
+        return Capabilities(driver="sql", shared=True, results=True, durability=frozenset({1, 2}))
 
     def _here(self) -> Local:
         local = self._local
@@ -219,6 +221,20 @@ class SqliteQueue:
     async def states(self, queue: str, ids: Sequence[str]) -> Sequence[JobState]:
         """Tell where each job is, in order, in one step."""
         return await self._read(partial(reading.states, name=queue, ids=ids))
+
+    async def endings(self, queue: str, ids: Sequence[str]) -> Sequence[Ending | None]:
+        """Return the kept end of each job, in order: see ``tenure.results.Results``."""
+        return await self._read(partial(keeping.endings, name=queue, ids=ids))
+
+    async def progress(self, queue: str, ids: Sequence[str]) -> Sequence[Progress | None]:
+        """Return the last progress of each job's current attempt, in order."""
+        return await self._read(partial(keeping.progress, name=queue, ids=ids))
+
+    async def report(self, reports: Sequence[ProgressReport]) -> Sequence[bool]:
+        """Replace the progress of each job whose lease is current, and answer for each in order."""
+        if not reports:
+            return []
+        return await self._write(partial(keeping.report, reports=reports), durable=False, weight=len(reports))
 
     async def failed(self, queue: str, *, limit: int = 100, offset: int = 0) -> Sequence[FailedRecord]:
         """Return failed jobs of the queue, oldest first."""

@@ -120,7 +120,36 @@ SECOND: Final = (
     """,
 )
 
-VERSIONS: Final = (FIRST, SECOND)
+THIRD: Final = (
+    # Microseconds for which the job's end is kept; 0: it is not.
+    "ALTER TABLE tenure_jobs ADD COLUMN keep INTEGER NOT NULL DEFAULT 0 CHECK (keep >= 0)",
+    # How jobs ended, until their time is over; then rows are swept, some with each call that writes.
+    """
+    CREATE TABLE tenure_endings (
+        queue INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('succeeded', 'failed', 'cancelled', 'expired')),
+        ended INTEGER NOT NULL,
+        until INTEGER NOT NULL,
+        result BLOB,
+        reason TEXT NOT NULL,
+        type TEXT NOT NULL,
+        PRIMARY KEY (queue, id)
+    ) STRICT
+    """,
+    "CREATE INDEX tenure_endings_by_time ON tenure_endings (queue, until)",
+    # How far the current attempt of a running job has come.
+    """
+    CREATE TABLE tenure_progress (
+        incarnation INTEGER PRIMARY KEY,
+        fraction REAL NOT NULL CHECK (fraction BETWEEN 0 AND 1),
+        note TEXT NOT NULL
+    ) STRICT
+    """,
+)
+
+VERSIONS: Final = (FIRST, SECOND, THIRD)
 """What each version of the schema adds to the one before. A version that was released is never changed again."""
 
 VERSION: Final = len(VERSIONS)

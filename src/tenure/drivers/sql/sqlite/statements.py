@@ -21,10 +21,12 @@ def _text(template: str) -> str:
 FIND_QUEUE: Final = """
 SELECT number, line, fence, ready, delayed, leased, failed, unreadable,
        (SELECT shelf FROM tenure_cleared WHERE tenure_cleared.queue = q.number LIMIT 1),
-       EXISTS (SELECT 1 FROM tenure_paused AS p WHERE p.namespace = q.namespace AND p.name = q.name)
+       EXISTS (SELECT 1 FROM tenure_paused AS p WHERE p.namespace = q.namespace AND p.name = q.name),
+       (SELECT min(until) FROM tenure_endings WHERE tenure_endings.queue = q.number)
 FROM tenure_queues AS q WHERE namespace = ? AND name = ?
 """
-"""One queue: its numbers, its counters, an abandoned line if it has one, and whether it is paused."""
+"""One queue: its numbers, its counters, an abandoned line if it has one, whether it is paused, and until when the first
+of its kept ends is kept."""
 
 ADD_QUEUE: Final = "INSERT INTO tenure_queues (number, line, namespace, name) VALUES (?, ?, ?, ?)"
 """A queue that was never pushed to before."""
@@ -49,12 +51,12 @@ SET_FENCE: Final = "UPDATE tenure_queues SET fence = ? WHERE number = ?"
 
 PUSH: Final = _text("""
 INSERT INTO tenure_jobs (incarnation, queue, id, shelf, state, rank, entry, since, priority, crash_limit, expires,
-                         envelope)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?1, ?7, ?8, ?9, ?10, ?11)
+                         envelope, keep)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?1, ?7, ?8, ?9, ?10, ?11, ?12)
 ON CONFLICT (queue, id) DO UPDATE
 SET incarnation = excluded.incarnation, shelf = excluded.shelf, state = excluded.state, rank = excluded.rank,
     entry = excluded.entry, since = excluded.since, priority = excluded.priority, crash_limit = excluded.crash_limit,
-    expires = excluded.expires, envelope = excluded.envelope,
+    expires = excluded.expires, envelope = excluded.envelope, keep = excluded.keep,
     deliveries = 0, free = 0, crashes = 0, cancel_requested = 0
 WHERE tenure_jobs.shelf <> excluded.shelf AND tenure_jobs.state IN (READY, SUSPECT, DELAYED)
 """)
@@ -82,7 +84,7 @@ SET_DEADLINE: Final = "UPDATE tenure_jobs SET rank = ? WHERE incarnation = ?"
 """Pull one deadline back."""
 
 LAPSED: Final = _text("""
-SELECT incarnation, crash_limit, crashes + 1 FROM tenure_jobs
+SELECT incarnation, crash_limit, crashes + 1, keep FROM tenure_jobs
 WHERE shelf = :number AND state = LEASED AND rank <= :now ORDER BY rank, entry LIMIT :step
 """)
 """Leases past their deadline, the longest ago first, this lapse counted as a crash."""
@@ -104,7 +106,8 @@ PROMOTE: Final = "UPDATE tenure_jobs SET state = ?, rank = -priority, entry = ?,
 """A due job enters its line at the tail."""
 
 FIRST: Final = """
-SELECT rank, entry, incarnation, id, crash_limit, expires, deliveries, free, crashes, cancel_requested, since, envelope
+SELECT rank, entry, incarnation, id, crash_limit, expires, deliveries, free, crashes, cancel_requested, since, envelope,
+       keep
 FROM tenure_jobs WHERE shelf = ? AND state = ? ORDER BY rank, entry LIMIT ?
 """
 """The first jobs of the ready line, or of the suspects'."""
@@ -158,10 +161,57 @@ WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED
 """)
 """The record of a current lease is copied, byte for byte, to the unreadable ones, under a number never used again."""
 
+# ------------------------------------------------------------------------------------------------- what is kept of jobs
+
+END: Final = """
+INSERT INTO tenure_endings (queue, id, incarnation, state, ended, until, result, reason, type)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (queue, id) DO UPDATE
+SET incarnation = excluded.incarnation, state = excluded.state, ended = excluded.ended, until = excluded.until,
+    result = excluded.result, reason = excluded.reason, type = excluded.type
+"""
+"""How a job ended."""
+
+DROP_END: Final = "DELETE FROM tenure_endings WHERE queue = ? AND id = ?"
+"""The id begins a new life: the end of the old one is not this one's."""
+
+FORGET_ENDS: Final = """
+DELETE FROM tenure_endings
+WHERE rowid IN (SELECT rowid FROM tenure_endings WHERE queue = ? AND until <= ? ORDER BY until LIMIT ?)
+"""
+"""Forget ends whose time is over."""
+
+FIND_END: Final = """
+SELECT state, incarnation, ended, result, reason, type FROM tenure_endings WHERE queue = ? AND id = ? AND until > ?
+"""
+"""How a job ended, if that is still kept."""
+
+FIND_END_STATE: Final = "SELECT state FROM tenure_endings WHERE queue = ? AND id = ? AND until > ?"
+"""The same, without the result."""
+
+REPORT: Final = _text("""
+INSERT INTO tenure_progress (incarnation, fraction, note)
+SELECT incarnation, ?, ? FROM tenure_jobs
+WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED AND keep > 0
+ON CONFLICT (incarnation) DO UPDATE SET fraction = excluded.fraction, note = excluded.note
+""")
+"""How far the attempt of a current lease has come."""
+
+DROP_PROGRESS: Final = "DELETE FROM tenure_progress WHERE incarnation = ?"
+"""The lease has ended."""
+
+FIND_PROGRESS: Final = """
+SELECT fraction, note FROM tenure_jobs JOIN tenure_progress USING (incarnation) WHERE queue = ? AND id = ?
+"""
+"""How far the current attempt of a job has come."""
+
 # ----------------------------------------------------------------------------------------------------------- operating
 
-FIND_JOB: Final = "SELECT incarnation, state, shelf FROM tenure_jobs WHERE queue = ? AND id = ?"
+FIND_JOB: Final = "SELECT incarnation, state, shelf, keep FROM tenure_jobs WHERE queue = ? AND id = ?"
 """Where the job with this id is."""
+
+FIND_REASON: Final = "SELECT reason FROM tenure_failures WHERE incarnation = ?"
+"""Why a failed job failed."""
 
 REMOVE: Final = "DELETE FROM tenure_jobs WHERE incarnation = ?"
 """A waiting job is cancelled."""
@@ -253,7 +303,7 @@ WHERE shelf = :shelf AND state = :state AND (rank, entry) > (:rank, :entry) ORDE
 """The first jobs of a line behind a place."""
 
 HELD_PAGE: Final = _text("""
-SELECT rank, entry, id, incarnation, token, deliveries, free, crashes, length,
+SELECT rank, entry, id, incarnation, token, deliveries, free, crashes, length, keep,
        CASE WHEN substr(token, 1, length(:prefix)) = :prefix THEN envelope END
 FROM tenure_jobs
 WHERE shelf = :number AND state = LEASED AND (rank, entry) > (:rank, :entry) ORDER BY rank, entry LIMIT :limit

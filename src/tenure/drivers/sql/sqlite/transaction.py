@@ -22,6 +22,11 @@ def micros(seconds: float) -> int:
     return _FAR if seconds >= _FAR / SECOND else int(seconds * SECOND) + 1
 
 
+def nearest_micros(seconds: float) -> int:
+    """Return a duration to the nearest microsecond, so that it can be told again; at least one, but for 0."""
+    return min(_FAR, max(1, round(min(seconds, _FAR) * SECOND))) if seconds > 0 else 0
+
+
 @dataclass(slots=True)
 class QueueRow:
     """One queue, as the transaction found it, and by how much the transitions have moved its counters since."""
@@ -39,6 +44,8 @@ class QueueRow:
     """A line that a clear left behind and that still has rows."""
     paused: bool = False
     """Nothing of it is handed out."""
+    first_until: int | None = None
+    """Until when the first of the ends is kept that it has; None when it has none."""
     d_ready: int = 0
     d_delayed: int = 0
     d_leased: int = 0

@@ -67,6 +67,7 @@ class Candidate(NamedTuple):
     cancel_requested: int
     since: int
     envelope: bytes
+    keep: int
 
     def __repr__(self) -> str:
         return f"Candidate({self.id!r}, incarnation={self.incarnation})"  # never its envelope (P12)
@@ -164,9 +165,10 @@ def _recover(transaction: Transaction, queue: QueueRow, crash_limit: int) -> int
             statements.RECOVER,
             [
                 (queue.line, _line(limit, crashes, crash_limit), entry, now, incarnation)
-                for (incarnation, limit, crashes), entry in zip(lapsed, entries, strict=True)
+                for (incarnation, limit, crashes, _), entry in zip(lapsed, entries, strict=True)
             ],
         )
+        transaction.change_each(statements.DROP_PROGRESS, [(row[0],) for row in lapsed if row[3]])
         queue.d_leased -= len(lapsed)
         queue.d_ready += len(lapsed)
     return len(lapsed)
@@ -286,6 +288,7 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
                 doomed=doomed,
                 suspect=doomed is None and _suspect(candidate.crash_limit, candidate.crashes, claim.crash_limit),
                 waited=max(0, transaction.now - candidate.since) / SECOND,
+                keep=candidate.keep / SECOND,
             )
         )
     return leases

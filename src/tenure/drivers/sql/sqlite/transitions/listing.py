@@ -64,6 +64,7 @@ class HeldRow(NamedTuple):
     free: int
     crashes: int
     length: int
+    keep: int
     envelope: bytes | None
     """None: another holder's."""
 
@@ -93,6 +94,7 @@ def held(transaction: Transaction, name: str, prefix: str, *, limit: int, cursor
                 length=row.length / SECOND,
                 deadline=sent + (row.rank - transaction.now) / SECOND,
                 envelope=row.envelope,
+                keep=row.keep / SECOND,
             )
             for row in rows
             if row.envelope is not None

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, FAILED, LEASED
 from tenure.drivers.sql.sqlite.transaction import Transaction
+from tenure.drivers.sql.sqlite.transitions import keeping
 from tenure.drivers.sql.sqlite.transitions.sweeping import STEP
 from tenure.queue import Cancelled, FailedRecord
 
@@ -19,7 +20,7 @@ def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Canc
         if not queue or not found or found[1] == FAILED:
             answers.append(Cancelled.NOT_FOUND)
             continue
-        incarnation, state, shelf = found
+        incarnation, state, shelf, keep = found
         if state == LEASED:
             transaction.change(statements.REQUEST_CANCEL, (incarnation,))
             answers.append(Cancelled.REQUESTED)
@@ -27,6 +28,8 @@ def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Canc
             transaction.change(statements.REMOVE, (incarnation,))
             queue.d_delayed -= state == DELAYED
             queue.d_ready -= state != DELAYED
+            if keep:
+                keeping.end(transaction, queue, (job_id, incarnation), keep)
             answers.append(Cancelled.REMOVED)
         else:  # it waited in a line that was cleared
             answers.append(Cancelled.NOT_FOUND)
@@ -59,6 +62,7 @@ def retry(transaction: Transaction, records: Sequence[FailedRecord]) -> list[boo
             answers.append(False)
             continue
         transaction.change(statements.DROP_FAILURE, (record.incarnation,))
+        transaction.change(statements.DROP_END, (queue.number, record.id))
         queue.d_failed -= 1
         queue.d_ready += 1
         transaction.woken.add(queue.name)

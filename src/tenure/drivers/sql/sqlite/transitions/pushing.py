@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, READY
-from tenure.drivers.sql.sqlite.transaction import Transaction, micros
+from tenure.drivers.sql.sqlite.transaction import Transaction, micros, nearest_micros
 from tenure.drivers.sql.sqlite.transitions.sweeping import sweep
 from tenure.queue import Push, Pushed
 
@@ -30,12 +30,15 @@ def push(transaction: Transaction, jobs: Sequence[Push]) -> list[Pushed]:
                 job.crash_limit,
                 None if job.expires_in is None else now + micros(job.expires_in),
                 job.envelope,
+                nearest_micros(job.keep),
             ),
         )
         if stored:
             queue.d_delayed += delayed
             queue.d_ready += not delayed
             transaction.woken.add(job.queue)
+            if queue.first_until is not None:
+                transaction.change(statements.DROP_END, (queue.number, job.id))
         pushed.append(Pushed(job.id, "stored" if stored else "held"))
     for name in {job.queue for job in jobs}:
         sweep(transaction, transaction.open(name))

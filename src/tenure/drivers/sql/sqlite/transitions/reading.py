@@ -7,13 +7,13 @@ from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, FAILED, LEASED, READY, SUSPECT
 from tenure.drivers.sql.sqlite.transaction import SECOND, QueueRow, Transaction
 from tenure.queue import Counts, FailedRecord, Failure, JobState
+from tenure.results import failed_state
 
 _STATES: Final = {
     READY: JobState.READY,
     SUSPECT: JobState.READY,
     DELAYED: JobState.DELAYED,
     LEASED: JobState.RUNNING,
-    FAILED: JobState.FAILED,
 }
 
 
@@ -45,13 +45,17 @@ def states(transaction: Transaction, name: str, ids: Sequence[str]) -> list[JobS
     queue = transaction.find(name)
     if queue is None:
         return [JobState.GONE] * len(ids)
-    return [_state(queue, transaction.one(statements.FIND_JOB, (queue.number, job_id))) for job_id in ids]
+    return [_state(transaction, queue, job_id) for job_id in ids]
 
 
-def _state(queue: QueueRow, found: Any) -> JobState:
+def _state(transaction: Transaction, queue: QueueRow, job_id: str) -> JobState:
+    found = transaction.one(statements.FIND_JOB, (queue.number, job_id))
     if found is None:
-        return JobState.GONE
-    _, state, shelf = found
+        kept = transaction.one(statements.FIND_END_STATE, (queue.number, job_id, transaction.now))
+        return JobState(kept[0]) if kept else JobState.GONE
+    incarnation, state, shelf, _ = found
+    if state == FAILED:
+        return failed_state(transaction.one(statements.FIND_REASON, (incarnation,))[0])
     waits = state in {READY, SUSPECT, DELAYED}
     return JobState.GONE if waits and shelf != queue.line else _STATES[state]
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, READY
 from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction, micros
+from tenure.drivers.sql.sqlite.transitions import keeping
 from tenure.queue import Ack, Drop, Fail, Lease, Release, Renewal, SetAside, Settled, Settlement
 
 Named = tuple[int, int, str, str]
@@ -44,7 +45,16 @@ def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[
                 settled.append(_set_aside(transaction, queue, settlement, named, next(entries)))
             case Ack() | Drop():
                 settled.append(_finish(transaction, queue, named))
+        if settlement.lease.keep and settled[-1] is not Settled.STALE:
+            _keep(transaction, queue, settlement, settled[-1])
     return settled
+
+
+def _keep(transaction: Transaction, queue: QueueRow, settlement: Settlement, answer: Settled) -> None:
+    lease = settlement.lease
+    transaction.change(statements.DROP_PROGRESS, (lease.incarnation,))
+    if answer is Settled.CANCELLED or isinstance(settlement, Ack | Drop | Fail):
+        keeping.end(transaction, queue, (lease.id, lease.incarnation), micros(lease.keep), settlement)
 
 
 def _named(queue: QueueRow, lease: Lease) -> Named:

@@ -1,4 +1,4 @@
-"""Removing, in bounded steps, the rows that a clear has put out of reach."""
+"""Removing, in bounded steps, the rows that a clear has put out of reach, and ends that were kept long enough."""
 
 from typing import Final
 
@@ -10,9 +10,16 @@ STEP: Final = 100
 
 
 def sweep(transaction: Transaction, queue: QueueRow) -> None:
-    """Remove some leftovers of a cleared line, if the queue has any."""
+    """Remove some leftovers of a cleared line, and some ends whose time is over, if the queue has any."""
+    if queue.first_until is not None and queue.first_until <= transaction.now:
+        forget_ends(transaction, queue)
     if queue.abandoned is None:
         return
     if transaction.change(statements.SWEEP, (queue.abandoned, STEP)) < STEP:
         transaction.change(statements.SWEPT, (queue.number, queue.abandoned))
     queue.abandoned = None
+
+
+def forget_ends(transaction: Transaction, queue: QueueRow, most: int = STEP) -> None:
+    """Remove ends whose time is over."""
+    transaction.change(statements.FORGET_ENDS, (queue.number, transaction.now, most))
