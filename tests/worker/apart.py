@@ -108,6 +108,18 @@ def meets(others: int) -> None:
         time.sleep(0.02)  # handler
 
 
+def steps(until: str) -> date:
+    """Tell of progress more often than anybody wants to hear, and wait for a file."""
+    for done in range(50_000):
+        current().progress(done / 50_000)
+    current().progress(0.5, "half way")
+    deadline = time.monotonic() + 20
+    while not os.path.exists(until) and time.monotonic() < deadline:  # noqa: PTH110 - as a handler may
+        time.sleep(0.02)  # handler
+    current().progress(1)
+    return date(2030, 1, 1)
+
+
 async def sleeps_async(label: str, seconds: float) -> None:
     journal().write("start", label)
     await asyncio.sleep(seconds)  # handler
@@ -211,7 +223,7 @@ def leaves_a_thread() -> None:
 
 JOBS: tuple[Callable[..., Any], ...] = (
     tells, tells_async, Told, asks, runs_a_loop_of_its_own, returns, decides, raises, raises_async, sleeps, meets,
-    sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself, talks_nonsense,
+    steps, sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself, talks_nonsense,
     hangs_up, talks_without_end, closes_everything, closes_and_opens_another, forks_and_both_return,
     forks_and_leaves, forks_a_pool, prints_to_everything, leaves_a_thread,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tenure import ConfigurationError, Snooze, Tenure
+from tenure import ConfigurationError, JobState, Progress, ResultUnavailable, Snooze, Tenure
 from tenure.context import Current
 from tenure.surroundings import CallNext
 from tenure.worker import HandlerRaised, Worker, WorkerOptions, decide
@@ -256,3 +256,23 @@ async def test_no_process_is_started_for_an_application_without_such_jobs(quick:
         patch.setattr(pool, "Process", None)
         await drain(quick)
     await eventually_async(lambda: nothing_left(quick))
+
+
+async def test_results_and_progress_come_out_of_a_process(app: Tenure, tmp_path: pathlib.Path) -> None:
+    go = tmp_path / "go"
+    handle = await app.push(app.call("steps", [str(go)]), result_ttl=60)
+    unkept = await app.push(app.call("returns", ["an object"]), result_ttl=60)
+    plain = await app.push(app.call("steps", [str(go)]))
+    async with working(app, concurrency=3):
+
+        async def told() -> bool:
+            return await handle.progress() == Progress(0.5, "half way")
+
+        await eventually_async(told)
+        assert await plain.progress() is None
+        go.touch()
+        assert await handle.result(timeout=20) == date(2030, 1, 1)
+        assert await handle.progress() is None
+        assert await plain.wait(timeout=20) is JobState.GONE
+        with pytest.raises(ResultUnavailable, match="could not be kept"):
+            await unkept.result(timeout=20)
