@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tenure import Tenure, current
@@ -105,7 +106,8 @@ def build(url: str, namespace: str) -> Tenure:
     return app
 
 
-def main() -> None:
+def main(build: Callable[[str, str], Tenure] = build) -> None:
+    """Run a worker of the application that is built."""
     url, namespace, *rest = sys.argv[1:]
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(message)s")
     options = json.loads(rest[0]) if rest else {}

@@ -1,57 +1,18 @@
 """Worker processes and the signals they get, on a real server."""
 
 import asyncio
-import contextlib
-import json
 import pathlib
 import re
 import signal
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from tenure import Tenure
-from tests.support import processes
-from tests.support.processes import Child, eventually
 from tests.support.servers import Server
+from tests.worker.bench import Bench, ended_with
 from tests.worker.conftest import forget
-from tests.worker.program import Journal, build
-
-
-class Bench:
-    """One namespace on a server, a journal, and worker processes."""
-
-    def __init__(self, url: str, namespace: str, journal: Journal) -> None:
-        self.url = url
-        self.namespace = namespace
-        self.journal = journal
-        self.app: Tenure = build(url, namespace)
-
-    def push(self, job: str, *args: Any) -> str:
-        call = self.app.call(job, args)
-        return self.app.push_sync(call).id
-
-    @contextlib.contextmanager
-    def worker(self, **options: Any) -> Iterator[Child]:
-        options = {"sleep": 0.2, **options}
-        arguments = [self.url, self.namespace, json.dumps(options)]
-        environment = {"TENURE_TEST_JOURNAL": str(self.journal.path)}
-        with processes.python("-m", "tests.worker.program", *arguments, env=environment) as child:
-            child.wait_for_output("worker started", 20)
-            yield child
-
-    def journaled(self, count: int, what: str, timeout: float = 15) -> list[dict[str, Any]]:
-        eventually(lambda: len(self.journal.lines(what)) >= count, timeout, what=f"{count} times {what}")
-        return self.journal.lines(what)
-
-    def counts(self, **expected: int) -> None:
-        def as_expected() -> bool:
-            counts = self.app.counts_sync("default")
-            return all(getattr(counts, name) == number for name, number in expected.items())
-
-        eventually(as_expected, what=f"counts {expected}")
+from tests.worker.program import Journal
 
 
 @pytest.fixture
@@ -62,12 +23,6 @@ def bench(valkey: Server, namespace: str, tmp_path: pathlib.Path) -> Iterator[Be
     asyncio.run(forget(valkey, namespace))
 
 
-def ended_with(child: Child, reason: str, timeout: float = 10) -> None:
-    assert child.wait(timeout) == 0, child.output
-    assert f"exit reason: {reason}" in child.output
-    assert "Traceback" not in child.output
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_worker_ends_at_a_signal(bench: Bench, number: signal.Signals) -> None:
     with bench.worker(sleep=30) as child:
@@ -75,26 +30,6 @@ def test_an_idle_worker_ends_at_a_signal(bench: Bench, number: signal.Signals) -
         child.signal(number)
         ended_with(child, "shutdown")
         assert time.monotonic() - began < 3
-
-
-# K17
-def test_a_draining_worker_keeps_its_lease_finishes_and_takes_nothing_new(bench: Bench) -> None:
-    bench.push("works", "long", 3.0)
-    with bench.worker(lease=1.0) as first:
-        [start] = bench.journaled(1, "start")
-        with bench.worker(lease=1.0) as second:
-            first.signal(signal.SIGTERM)
-            first.wait_for_output("draining: 1 jobs run")
-            bench.push("works", "later", 0)
-            ended_with(first, "shutdown")
-            assert 2.5 < time.monotonic() - start["at"] < 6
-            bench.journaled(2, "end")
-            second.signal(signal.SIGTERM)
-            ended_with(second, "shutdown")
-    starts = bench.journal.lines("start")
-    assert [(line["label"], line["attempt"]) for line in starts] == [("long", 1), ("later", 1)]
-    assert starts[0]["pid"] != starts[1]["pid"]
-    bench.counts(ready=0, leased=0, failed=0)
 
 
 def test_what_outlives_the_drain_time_is_given_back_uncharged(bench: Bench) -> None:
@@ -153,42 +88,6 @@ def test_the_stacks_of_running_jobs_can_be_seen_also_when_the_loop_is_blocked(
         assert f"{job} (" in child.output
         assert "secret-label" not in child.output
         bench.journaled(1, "end")
-
-
-def test_a_frozen_worker_that_wakes_after_its_lease_changes_nothing(bench: Bench) -> None:
-    bench.push("works", "contested", 2.0)
-    with bench.worker(lease=1.0) as first:
-        bench.journaled(1, "start")
-        first.pause()
-        with bench.worker(lease=1.0) as second:
-            bench.journaled(2, "start")
-            first.cont()
-            bench.journaled(1, "cancelled")
-            first.wait_for_output("its lease")
-            bench.journaled(1, "end")
-            bench.counts(leased=0)
-            second.signal(signal.SIGTERM)
-            ended_with(second, "shutdown")
-        first.signal(signal.SIGTERM)
-        ended_with(first, "shutdown")
-    starts, [end] = bench.journal.lines("start"), bench.journal.lines("end")
-    assert end["pid"] == starts[1]["pid"] != starts[0]["pid"]
-    assert starts[1]["fence"] > starts[0]["fence"]
-    bench.counts(ready=0, leased=0, failed=0)
-
-
-def test_the_jobs_of_a_killed_worker_start_elsewhere_once_its_lease_is_over(bench: Bench) -> None:
-    with bench.worker(lease=1.0) as first, bench.worker(lease=1.0, sleep=1.0) as second:
-        bench.push("works", "interrupted", 2.0)
-        [start] = bench.journaled(1, "start")
-        victim = first if start["pid"] == first.pid else second
-        victim.kill9()
-        killed = time.monotonic()
-        again = bench.journaled(2, "start")[1]
-        assert again["at"] - killed < 1.0 + 1.0
-        assert again["attempt"] == 2
-        bench.journaled(1, "end")
-    bench.counts(ready=0, leased=0, failed=0)
 
 
 def test_system_exit_in_what_a_handler_left_behind_does_not_end_the_worker(bench: Bench) -> None:

@@ -85,7 +85,8 @@ class SqliteQueue:
     Time is this host's: all processes that share the file run on it, so that its clock is the store's one clock (P8).
     The clock may go forward and back; ``clock=`` is for those who want to show it.
 
-    Jobs that other processes push are noticed within 20 ms, those of this process at once.
+    Jobs that other processes push are noticed within 20 ms, or 50 ms after two seconds without any commit; those of
+    this process at once.
     """
 
     def __init__(
