@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tenure import Tenure, current
+from tenure.queue import Lease
 from tenure.worker import WorkerOptions, run_worker
 
 
@@ -25,8 +26,8 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = pathlib.Path(path)
 
-    def write(self, what: str, label: object) -> None:
-        attempt = current()
+    def write(self, what: str, label: object, lease: Lease | None = None) -> None:
+        attempt = lease or current()
         line = json.dumps(
             {
                 "what": what, "label": label, "id": attempt.id, "attempt": attempt.attempt, "fence": attempt.fence,

@@ -213,7 +213,10 @@ class Attempts:
         try:
             if held.abandoned:
                 self._in.reports.late(held)
-            elif error is None and held.stop is None and not held.flag.seen:
+                return
+            if held.stop is None and _overdue(held):
+                held.stop = Stop.TIMEOUT  # it kept the loop from telling it, and what it came to is late all the same
+            if error is None and held.stop is None and not held.flag.seen:
                 self._returned(held, value)
             else:
                 self._finished(held, error, value)
@@ -273,6 +276,11 @@ class Attempts:
         # What an observer keeps of a lease must not keep the handler's arguments alive.
         held.task = held.work = None
         self._in.freed()
+
+
+def _overdue(held: Held) -> bool:
+    limit = None if held.work is None else held.work.timeout
+    return limit is not None and time.monotonic() - held.since > limit
 
 
 def _with_services(scopes: Scopes, work: Work) -> Any:
