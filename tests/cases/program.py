@@ -32,18 +32,16 @@ async def at_the_same_time(seconds: float) -> None:
     journal().write("over", "slot")
 
 
-# ------------------------------------------------------------------------------------- code that does not let itself end
+# ------------------------------------------------------------------------------------ code that does not let itself end
 
 
 async def catches_ordinary_exceptions(seconds: float) -> str:
     journal().write("start", "catches_ordinary_exceptions")
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        try:
+        with contextlib.suppress(Exception):
             await asyncio.sleep(0.01)  # handler
             raise ValueError
-        except Exception:  # noqa: BLE001
-            continue
     journal().write("late", "catches_ordinary_exceptions")
     return "done"
 
@@ -80,16 +78,14 @@ def in_a_thread(seconds: float) -> str:
     journal().write("start", "in_a_thread")
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        try:
+        with contextlib.suppress(BaseException):
             time.sleep(0.01)  # handler
             raise ValueError
-        except BaseException:  # noqa: BLE001
-            continue
     journal().write("late", "in_a_thread")
     return "done"
 
 
-# ---------------------------------------------------------------------------------------- what cannot be stored or ended
+# ------------------------------------------------------------------------------- what cannot be stored or ended
 
 
 async def raises(kind: str) -> None:
@@ -111,7 +107,7 @@ async def plain(label: Any) -> None:
     journal().write("plain", label)
 
 
-# ----------------------------------------------------------------------------------------------- what is new with this one
+# ---------------------------------------------------------------------------------- what is new with this one
 
 
 async def single(number: int) -> None:
