@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 run = PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DELETE_ON_ERROR:
-.PHONY: demo test suite other test-newest check bench torture docs lock clean
+.PHONY: demo test suite other test-newest check bench soak torture docs lock clean
 
 # Make runs in parallel only what it is told to: the steps of one environment follow one another.
 .NOTPARALLEL:
@@ -70,6 +70,11 @@ check: $(VENV)/.check
 bench: $(VENV)/.test
 	@tools/servers.sh
 	@$(run) python -m benchmarks $(ARGS)
+
+# A worker at its full rate: MINUTES=10 unless they, or HOURS, are given.
+soak: $(VENV)/.test
+	@tools/servers.sh
+	@$(run) python -m benchmarks.soak $(if $(HOURS),--hours $(HOURS),--minutes $(or $(MINUTES),10)) $(ARGS)
 
 torture: $(VENV)/.test
 	@tools/servers.sh

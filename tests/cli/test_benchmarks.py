@@ -41,3 +41,15 @@ def test_what_a_job_costs_in_memory_is_measured(tenure: Program) -> None:
     rows = {what: int(number) for number, what in (line.split(" bytes  ") for line in done.stdout.splitlines()[1:])}
     # The documentation promises no more than the envelope's 250 bytes and 200 beside them.
     assert 250 < rows["a ready job, by used_memory"] < 500
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(
+    ("plant", "verdict"),
+    [("", "flat"), ("memory", "not flat: memory"), ("connections", "not flat: files, connections")],
+)
+def test_a_soak_is_flat_unless_a_job_leaks(tenure: Program, plant: str, verdict: str) -> None:
+    command = [sys.executable, "-m", "benchmarks.soak", "--seconds", "3", *(["--plant", plant] if plant else [])]
+    done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=55)
+    assert verdict in (done.stdout + done.stderr).splitlines(), done.stdout + done.stderr
+    assert (done.returncode == 0) is not bool(plant)
