@@ -19,7 +19,7 @@ ATTEMPTS = range(1, 5001)
 
 @pytest.mark.parametrize("factor", [2, 2.0, 10.0])
 @pytest.mark.parametrize("jitter", [False, True])
-def test_five_thousand_attempts_stay_under_the_ceiling_of_a_minute(factor: float, jitter: bool) -> None:
+def test_ob_10_five_thousand_attempts_stay_under_the_ceiling_of_a_minute(factor: float, jitter: bool) -> None:
     backoff = Backoff(base=1, factor=factor, cap=60, jitter=jitter)
     delays = [backoff.delay(attempt) for attempt in ATTEMPTS]
     assert all(0 <= delay <= 60 for delay in delays)

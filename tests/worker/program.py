@@ -110,7 +110,7 @@ def build(url: str, namespace: str) -> Tenure:
 def main(build: Callable[[str, str], Tenure] = build) -> None:
     """Run a worker of the application that is built."""
     url, namespace, *rest = sys.argv[1:]
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(message)s")
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     options = json.loads(rest[0]) if rest else {}
     ended = run_worker(build(url, namespace), WorkerOptions(queues=("default",), **options))
     sys.stdout.write(f"exit reason: {ended.reason.value}{', forced' if ended.forced else ''}\n")
