@@ -22,7 +22,7 @@ def test_ob_17_a_draining_worker_keeps_its_lease_finishes_and_takes_nothing_new(
             ended_with(first, "shutdown")
             over = time.monotonic()
             [end] = [line for line in bench.journaled(2, "end") if line["pid"] == first.pid]
-            assert end["at"] - start["at"] >= 4.0
+            assert end["at"] - start["at"] >= 3.99
             assert over - end["at"] < 3.0, "soon after it ended"
             second.signal(signal.SIGTERM)
             ended_with(second, "shutdown")
@@ -74,12 +74,12 @@ def test_ob_18_code_that_swallows_its_time_limit_has_timed_out_all_the_same(benc
 
 def test_ob_19_a_full_or_blocked_worker_still_hears_and_renews(benches: Benches) -> None:
     """With one slot: a cancel reaches a job within two seconds, and no lease lapses, whatever blocks."""
-    lease, long = 1.0, 4.0
+    lease = 1.0
 
-    def observed(name: str, job: str) -> tuple[Bench, dict[str, Any], float]:
+    def observed(name: str, job: str, seconds: float) -> tuple[Bench, dict[str, Any], float]:
         """Run a job on a full worker, with another one idle; return its start and how long it held its lease."""
         bench = benches(name)
-        identity = bench.push(job, job, long)
+        identity = bench.push(job, job, seconds)
         with bench.worker(concurrency=1, lease=lease, cancel_grace=0.5):
             [start] = bench.journaled(1, "start")
             with bench.worker(concurrency=1, lease=lease), watched(bench) as seen:
@@ -98,17 +98,17 @@ def test_ob_19_a_full_or_blocked_worker_still_hears_and_renews(benches: Benches)
         return bench, start, held
 
     def awaits() -> None:
-        bench, _, held = observed("a", "works")
+        bench, _, held = observed("a", "works", 30.0)
         assert held < 2.0
         assert len(bench.journal.lines("cancelled")) == 1
         assert not bench.journal.lines("end")
 
     def blocks_a_thread() -> None:
-        _, _, held = observed("b", "blocks_a_thread")
+        _, _, held = observed("b", "blocks_a_thread", 30.0)
         assert held < 2.0, "abandoned after its grace"
 
     def blocks_the_loop() -> None:
-        bench, start, _ = observed("c", "blocks")
+        bench, start, _ = observed("c", "blocks", 4.0)
         [end] = bench.journal.lines("end")
         assert end["fence"] == start["fence"]
 
