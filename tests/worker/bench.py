@@ -56,5 +56,5 @@ class Bench:
 
 def ended_with(child: Child, reason: str, timeout: float = 10) -> None:
     assert child.wait(timeout) == 0, child.output
-    assert f"exit reason: {reason}" in child.output
-    assert "Traceback" not in child.output
+    assert f"exit reason: {reason}" in child.output, child.output
+    assert "Traceback" not in child.output, child.output
