@@ -42,7 +42,7 @@ async def test_what_a_cancelled_claim_brought_is_given_back_free_of_charge(path:
 
 
 async def test_a_claim_cancelled_while_the_file_is_locked_gives_back_what_it_gets_later(
-    path: pathlib.Path, opened: Open
+    path: pathlib.Path, opened: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = opened(timeout=20)
     await push(queue, *numbered(3))
@@ -60,6 +60,7 @@ async def test_a_claim_cancelled_while_the_file_is_locked_gives_back_what_it_get
     holder.close()
     await all_back(queue, 3)
     assert (await claim_one(queue)).attempt == 1
+    assert caplog.records == []
 
 
 async def test_a_cancelled_push_is_stored_whole_or_not_at_all(path: pathlib.Path, opened: Open) -> None:

@@ -29,6 +29,7 @@ class Watched:
         self.asked: list[dict[str, Any]] = []
         self.change: Callable[[Claimed], Claimed] = lambda claimed: claimed
         self.late: asyncio.Event | None = None
+        self.cancelled = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -36,17 +37,21 @@ class Watched:
     async def claim(self, queues: Sequence[str], **options: Any) -> Claimed:
         self.asked.append(options)
         if self.late is not None:
-            await through_cancellations(self.late)
+            self.cancelled = await through_cancellations(self.late)
             options["wait"] = 0
         return self.change(await self._inner.claim(queues, **options))
 
 
-async def through_cancellations(event: asyncio.Event) -> None:
+async def through_cancellations(event: asyncio.Event) -> int:
+    """Wait for the event whatever comes, and return how often somebody tried to end that."""
+    task = asyncio.current_task()
+    assert task is not None
     while not event.is_set():
         try:
             await event.wait()
         except asyncio.CancelledError:
             continue
+    return task.cancelling()
 
 
 @pytest.fixture
@@ -93,6 +98,7 @@ async def test_leases_that_arrive_after_the_stop_go_back_uncharged(quick: Tenure
     await for_a_while(0.05)
     watched.late.set()
     assert await running is ExitReason.SHUTDOWN
+    assert watched.cancelled == 1, "a second time would end its wait for what it has to give back"
     await until_counts(quick, ready=3, leased=0)
     claimed = await quick.queue().claim(["default"], limit=3, lease=5, wait=0)
     assert [lease.attempt for lease in claimed.leases] == [1, 1, 1]

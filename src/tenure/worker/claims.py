@@ -110,13 +110,16 @@ class Claims:
         self._stopped.set()
         self._resumed.set()
         self._line.close()
-        if self._call is not None:
-            self._call.cancel()
+        self._break_off()
 
     def quiet(self) -> None:
         """Claim no more for now."""
         self._resumed.clear()
-        if self._call is not None:
+        self._break_off()
+
+    def _break_off(self) -> None:
+        # Once: a second cancellation would end the wait for what the first one has it give back.
+        if self._call is not None and not self._call.cancelling():
             self._call.cancel()
 
     @property

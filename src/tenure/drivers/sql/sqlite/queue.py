@@ -347,7 +347,7 @@ async def _claim(engine: Engine, claim: Claim) -> Claimed:
             returned: Future[None] = Future()
             call.add_done_callback(partial(_give_back, engine, returned))
             # A second cancellation ends the waiting, not the giving back.
-            await asyncio.wrap_future(returned)
+            await asyncio.shield(asyncio.wrap_future(returned))
         raise
 
 
