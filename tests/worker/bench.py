@@ -42,11 +42,11 @@ class Bench:
             child.wait_for_output("worker started", 20)
             yield child
 
-    def journaled(self, count: int, what: str, timeout: float = 15) -> list[dict[str, Any]]:
+    def journaled(self, count: int, what: str, timeout: float = 20) -> list[dict[str, Any]]:
         eventually(lambda: len(self.journal.lines(what)) >= count, timeout, what=f"{count} times {what}")
         return self.journal.lines(what)
 
-    def counts(self, timeout: float = 10, **expected: int) -> None:
+    def counts(self, timeout: float = 20, **expected: int) -> None:
         def as_expected() -> bool:
             counts = self.app.counts_sync("default")
             return all(getattr(counts, name) == number for name, number in expected.items())

@@ -5,30 +5,24 @@ import contextlib
 import pathlib
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
-from tenure import Tenure
 from tenure.operating import JobLister, JobSummary
 from tenure.queue import FailedRecord, JobState
 from tests.support import processes
 from tests.support.processes import Child, eventually
+from tests.worker.bench import Bench
 from tests.worker.program import Journal
 from tests.worker.supervised import build
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-class Office:
+class Office(Bench):
     """A store, a journal, and a supervisor over it."""
 
     def __init__(self, url: str, namespace: str, journal: Journal) -> None:
-        self.url = url
-        self.namespace = namespace
-        self.journal = journal
-        self.app: Tenure = build(url, namespace)
-
-    def push(self, job: str, *args: Any) -> str:
-        return self.app.push_sync(self.app.call(job, args)).id
+        super().__init__(url, namespace, journal, build=build)
 
     @contextlib.contextmanager
     def supervisor(self, *options: str, started: int = 1) -> Iterator[Child]:
@@ -53,17 +47,6 @@ class Office:
         with processes.python(*command, env=environment, cwd=ROOT) as child:
             eventually(lambda: started_by(child) >= started, 30, what=f"{started} workers in {child.output}")
             yield child
-
-    def journaled(self, count: int, what: str, timeout: float = 20) -> list[dict[str, Any]]:
-        eventually(lambda: len(self.journal.lines(what)) >= count, timeout, what=f"{count} times {what}")
-        return self.journal.lines(what)
-
-    def counts(self, **expected: int) -> None:
-        def as_expected() -> bool:
-            counts = self.app.counts_sync("default")
-            return all(getattr(counts, name) == number for name, number in expected.items())
-
-        eventually(as_expected, 20, what=f"counts {expected}")
 
     def running(self) -> list[JobSummary]:
         async def listed() -> list[JobSummary]:

@@ -138,17 +138,39 @@ def test_children_whose_supervisor_is_killed_finish_what_they_can_and_end(office
         assert {line["attempt"] for line in office.journaled(3, "start")} == {1}
 
 
-@on_sqlite
 def test_after_the_death_of_parent_and_child_the_lease_ends_the_waiting(office: Office) -> None:
     with office.supervisor("--workers", "1", "--lease", "1") as first:
-        office.push("works", "long", 3.0)
+        office.push("works", "long", 60.0)
         [start] = office.journaled(1, "start")
-        with office.supervisor("--workers", "1", "--lease", "1"):
+        with office.supervisor("--workers", "1", "--lease", "1", "--drain-timeout", "0"):
             first.kill9()
             processes.kill9(start["pid"])
             killed = time.monotonic()
             again = office.journaled(2, "start")[1]
             assert again["at"] - killed < 1.0 + 1.0
+
+
+def test_a_child_that_stood_still_for_three_leases_stops_what_it_lost_and_goes_on(office: Office) -> None:
+    lease = 1.0
+    with office.supervisor("--workers", "2", "-c", "1", "--lease", str(lease), started=2) as supervisor:
+        office.push("works", "contested", 5 * lease)
+        [start] = office.journaled(1, "start")
+        processes.pause(start["pid"])
+        stopped = time.monotonic()
+        again = office.journaled(2, "start")[1]
+        eventually(lambda: time.monotonic() > stopped + 3 * lease, what="three leases")
+        processes.cont(start["pid"])
+        [cancelled] = office.journaled(1, "cancelled")
+        assert (cancelled["pid"], cancelled["fence"]) == (start["pid"], start["fence"])
+        [end] = office.journaled(1, "end")
+        assert (end["pid"], end["fence"]) == (again["pid"], again["fence"])
+        for label in ("a", "b"):
+            office.push("works", label, 1.0)
+        assert {line["pid"] for line in office.journaled(4, "start")[2:]} == set(workers_of(supervisor))
+        office.journaled(3, "end")
+        supervisor.signal(signal.SIGTERM)
+        ended_with(supervisor, "shutdown")
+    office.counts(ready=0, delayed=0, leased=0, failed=0)
 
 
 @on_sqlite
