@@ -2,17 +2,25 @@
 
 import asyncio
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 import pytest
 
-from tests.cases.program import build
+from tests.cases import apart, program
 from tests.support.servers import Server
 from tests.worker.bench import Bench
 from tests.worker.conftest import forget
 from tests.worker.program import Journal
 
-Benches = Callable[[str], Bench]
+
+
+class Benches(Protocol):
+    """Makes a bench by name, each on a namespace of its own and, with SQLite, in a file of its own."""
+
+    def __call__(self, name: str, *, processes: bool = False) -> Bench:
+        """``processes``: it has a job that runs in a process of its own."""
+        ...
 
 
 @pytest.fixture(params=["redis", "sqlite"])
@@ -29,13 +37,14 @@ def server(request: pytest.FixtureRequest, store: str) -> Server | None:
 
 @pytest.fixture
 def benches(server: Server | None, namespace: str, tmp_path: pathlib.Path) -> Iterator[Benches]:
-    """Make a bench by name, each on a namespace of its own and, with SQLite, in a file of its own."""
+    """What makes benches for one test."""
     made: list[Bench] = []
 
-    def make(name: str) -> Bench:
+    def make(name: str, *, processes: bool = False) -> Bench:
         url = f"sqlite:///{tmp_path / f'{name}.db'}" if server is None else server.url
         journal = Journal(tmp_path / f"{name}.journal")
-        made.append(Bench(url, f"{namespace}{name}", journal, program="tests.cases.program", build=build))
+        module = apart if processes else program
+        made.append(Bench(url, f"{namespace}{name}", journal, program=module.__name__, build=module.build))
         return made[-1]
 
     yield make

@@ -15,7 +15,7 @@ from tenure.events import AttemptEvent, JobSucceeded, SettlementLost
 from tenure.retry import Backoff
 from tests.worker import program
 from tests.worker.program import journal
-from tests.worker.raised import ERRORS
+from tests.worker.toxic import ERRORS
 
 
 async def hangs_at_first(label: str) -> None:

@@ -35,12 +35,14 @@ def test_ob_17_a_draining_worker_keeps_its_lease_finishes_and_takes_nothing_new(
 
 LIMIT, GRACE, LOOPS = 0.5, 0.5, 3.0
 CLINGING = (
-    "catches_ordinary_exceptions", "catches_everything", "cleans_up_slowly", "in_a_thread", "blocks_and_catches"
+    "catches_ordinary_exceptions", "catches_everything", "cleans_up_slowly", "in_a_thread", "in_a_process",
+    "blocks_and_catches",
 )  # fmt: skip
 
 
-def test_ob_18_code_that_swallows_its_time_limit_has_timed_out_all_the_same(bench: Bench) -> None:
+def test_ob_18_code_that_swallows_its_time_limit_has_timed_out_all_the_same(benches: Benches) -> None:
     """The record says so by limit and grace and stays so, and the slots are usable again."""
+    bench = benches("a", processes=True)
 
     def records() -> dict[str, str]:
         names = {record.id: record.failure.reason for record in bench.app.failed_sync("default")}
@@ -66,7 +68,8 @@ def test_ob_18_code_that_swallows_its_time_limit_has_timed_out_all_the_same(benc
 
         pushed[blocking] = bench.push(blocking, LOOPS / 2, timeout=LIMIT)
         # By now each has come to its end, and returned a value, raised, or lost its thread.
-        bench.journaled(len(CLINGING) - 1, "late")
+        late = {line["label"] for line in bench.journaled(len(CLINGING) - 1, "late")}
+        assert late == {*CLINGING} - {"in_a_process"}, "that one was killed"
         eventually(lambda: blocking in records(), what="the blocking one has timed out")
         bench.counts(ready=0, leased=0, failed=len(CLINGING))
         assert records() == dict.fromkeys(CLINGING, "timeout")

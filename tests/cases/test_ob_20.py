@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.cli.here import run_here
 from tests.worker.bench import Bench
-from tests.worker.raised import ERRORS
+from tests.worker.toxic import ERRORS
 
 
 def test_ob_20_an_exception_that_cannot_be_stored_as_it_is_is_filed_and_counted(

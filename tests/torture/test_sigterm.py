@@ -24,7 +24,7 @@ LANES = 3
 """Workers at the same time, each on a store of its own: what one of them leaves behind is seen."""
 LATEST = 0.6
 """Seconds from a worker's start to the latest moment."""
-DRAIN, SLACK = 0.3, 2.0
+DRAIN, SLACK = 0.3, 4.0
 BACKLOG = 1_000
 SHARE_OF_THREADS = 5
 """One job in so many runs in a thread."""

@@ -37,7 +37,10 @@ class Bench:
     def worker(self, *, program: str | None = None, url: str | None = None, **options: Any) -> Iterator[Child]:
         options = {"sleep": 0.2, **options}
         arguments = [url or self.url, self.namespace, json.dumps(options)]
-        environment = {"TENURE_TEST_JOURNAL": str(self.journal.path)}
+        environment = {
+            "TENURE_TEST_JOURNAL": str(self.journal.path), "TENURE_TEST_URL": arguments[0],
+            "TENURE_TEST_NAMESPACE": self.namespace,
+        }  # fmt: skip
         with processes.python("-m", program or self.program, *arguments, env=environment) as child:
             child.wait_for_output("worker started", 20)
             yield child

@@ -120,6 +120,10 @@ class Attempts:
             held.renew_until = now + work.timeout + self._grace + LEASE_MARGIN
             held.timer = self._loop.call_later(work.timeout, self.stop, held, Stop.TIMEOUT)
 
+    def _overdue(self, held: Held) -> bool:
+        until = held.renew_until
+        return until is not None and time.monotonic() > until - self._grace - LEASE_MARGIN
+
     def stop(self, held: Held, why: Stop, grace: float | None = None) -> None:
         """Tell a running handler to stop, and abandon it when it does not within the grace.
 
@@ -214,7 +218,7 @@ class Attempts:
             if held.abandoned:
                 self._in.reports.late(held)
                 return
-            if held.stop is None and _overdue(held):
+            if held.stop is None and self._overdue(held):
                 held.stop = Stop.TIMEOUT  # it kept the loop from telling it, and what it came to is late all the same
             if error is None and held.stop is None and not held.flag.seen:
                 self._returned(held, value)
@@ -276,11 +280,6 @@ class Attempts:
         # What an observer keeps of a lease must not keep the handler's arguments alive.
         held.task = held.work = None
         self._in.freed()
-
-
-def _overdue(held: Held) -> bool:
-    limit = None if held.work is None else held.work.timeout
-    return limit is not None and time.monotonic() - held.since > limit
 
 
 def _with_services(scopes: Scopes, work: Work) -> Any:
