@@ -14,7 +14,6 @@ from tests.worker.conftest import forget
 from tests.worker.program import Journal
 
 
-
 class Benches(Protocol):
     """Makes a bench by name, each on a namespace of its own and, with SQLite, in a file of its own."""
 
