@@ -37,7 +37,7 @@ STRAYS = 2
 ALLOWED = 2 * 2**20
 """Bytes that memory may grow beyond what the noise explains, whatever the length of the run."""
 SIGMAS = 3.0
-COUNTED = ("tasks", "threads", "files", "connections", "keys")
+COUNTED = ("tasks", "threads", "files", "connections", "keyspace")
 MEASURED = ("memory", "server")
 
 
@@ -52,7 +52,7 @@ class Sample(NamedTuple):
     threads: float
     files: float
     connections: float
-    keys: float
+    keyspace: float
 
 
 class Line(NamedTuple):
@@ -143,7 +143,7 @@ class Soak:
             threads=len(list((process / "task").iterdir())),
             files=len(list((process / "fd").iterdir())),
             connections=info["connected_clients"],
-            keys=self._server.dbsize(),
+            keyspace=self._server.dbsize(),
         )
 
 
@@ -190,7 +190,7 @@ def main() -> None:
     print("flat")
 
 
-HEAD = f"{'min':>6} {'jobs':>10} {'jobs/s':>7} {'memory':>8} {'server':>8} tasks threads files connections keys"
+HEAD = f"{'min':>6} {'jobs':>10} {'jobs/s':>7} {'memory':>8} {'server':>8} tasks threads files connections keyspace"
 
 
 def _row(samples: Sequence[Sample]) -> str:
@@ -199,7 +199,7 @@ def _row(samples: Sequence[Sample]) -> str:
     mib = [f"{value / 2**20:8.2f}" for value in (now.memory, now.server)]
     return (
         f"{now.at / 60:6.1f} {now.jobs:10,} {rate:7,.0f} {' '.join(mib)} {now.tasks:5.0f} {now.threads:7.0f} "
-        f"{now.files:5.0f} {now.connections:11.0f} {now.keys:4.0f}"
+        f"{now.files:5.0f} {now.connections:11.0f} {now.keyspace:8.0f}"
     )
 
 

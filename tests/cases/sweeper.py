@@ -10,7 +10,7 @@ async def main() -> None:
     app = build(*sys.argv[1:])
     await app.queue().claim(["default"], limit=1, lease=60, wait=0)
     sys.stdout.write("swept\n")
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ def interrupted(bench: Bench, dice: random.Random, moments: int) -> int:
     for _ in range(moments):
         stock(bench, pushed)
         with bench.worker(concurrency=20, drain_timeout=DRAIN) as child:
-            moment = dice.uniform(0, LATEST)
-            time.sleep(moment)
+            started, moment = time.monotonic(), dice.uniform(0, LATEST)
+            eventually(lambda: time.monotonic() >= started + moment, what="the moment", every=0.001)  # noqa: B023
             child.signal(signal.SIGTERM)
             began = time.monotonic()
             ended_with(child, "shutdown")
