@@ -42,7 +42,7 @@ class Bench:
             "TENURE_TEST_NAMESPACE": self.namespace,
         }  # fmt: skip
         with processes.python("-m", program or self.program, *arguments, env=environment) as child:
-            child.wait_for_output("worker started", 20)
+            child.wait_for_output("worker started", 30)
             yield child
 
     def journaled(self, count: int, what: str, timeout: float = 20) -> list[dict[str, Any]]:
