@@ -208,6 +208,11 @@ def forks_and_leaves() -> None:
 def forks_a_pool() -> None:
     with multiprocessing.get_context("fork").Pool(2) as pool:
         journal().write("sum", sum(pool.map(abs, [-1, -2, -3])))
+    sleeper = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    sleeper.start()
+    sleeper.terminate()
+    sleeper.join()
+    journal().write("terminated", sleeper.exitcode)
 
 
 def prints_to_everything() -> None:

@@ -82,6 +82,7 @@ async def test_what_a_handler_does_beside_its_work_disturbs_nobody(app: Tenure, 
     assert await nothing_left(app)
     assert [(line["label"][0], line["attempt"]) for line in journal.lines("ran")] == [(job, 1) for job in beside]
     assert [line["label"] for line in journal.lines("sum")] == [6]
+    assert [line["label"] for line in journal.lines("terminated")] == [-signal.SIGTERM]
 
 
 # -------------------------------------------------------------------------------------------------------- told to stop

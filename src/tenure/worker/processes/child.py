@@ -6,12 +6,14 @@ that it forks, must not reach the worker as an answer.
 """
 
 import asyncio
+import contextlib
 import faulthandler
 import os
 import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from typing import Final
 
 from tenure.app import Tenure
@@ -34,10 +36,7 @@ def main(descriptor: str, parent: str) -> None:
     end_with_parent(int(parent))
     link = Link(int(descriptor))
     del sys.argv[1:]
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # An orderly end is the worker's to say, also where a service manager signals every process. A handler, and not
-        # SIG_IGN, which programs that a job starts would inherit.
-        signal.signal(number, _ignored)
+    _heed_no_signals()
     faulthandler.enable()
     loop = loop_factory()()
     try:
@@ -162,6 +161,26 @@ class Child:
 
 async def _first(entered: "asyncio.Future[None]", life: "asyncio.Task[None]") -> None:
     await asyncio.wait((entered, life), return_when=asyncio.FIRST_COMPLETED)
+
+
+def _heed_no_signals() -> None:
+    """Leave an orderly end to the worker, also where a service manager signals every process.
+
+    Handlers, and not SIG_IGN, which programs that a job starts would inherit. Copies that a job forks, such as those of
+    ``multiprocessing``, heed them as ever, and from their first moment: whoever made them may want to end them.
+    """
+    _set(_ignored)
+    os.register_at_fork(
+        before=lambda: _set(signal.SIG_DFL),
+        after_in_parent=lambda: _set(_ignored),
+        after_in_child=lambda: _set(signal.SIG_DFL),
+    )
+
+
+def _set(handler: Callable[..., None] | signal.Handlers) -> None:
+    with contextlib.suppress(ValueError):  # not in the main thread, which alone may
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, handler)
 
 
 def _ignored(*_: object) -> None:
