@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks.jobs import app, noop, timed
+from benchmarks.stores import available
 
 
 class Contender(Protocol):
@@ -107,8 +108,11 @@ class TenureOn:
 
 def contenders() -> Sequence[Contender]:
     """Return all whose package is installed."""
-    known: list[Contender] = [TenureOn("redis"), TenureOn("redis", "streams"), TenureOn("sqlite")]
-    return [contender for contender in known if importlib.util.find_spec(contender.package)]
+    known: list[Contender] = [TenureOn("redis"), TenureOn("redis", "streams")]
+    known += [TenureOn(store) for store in ("sqlite", "postgresql", "mariadb")]
+    return [
+        contender for contender in known if importlib.util.find_spec(contender.package) and available(contender.store)
+    ]
 
 
 def clean_environment(directory: Path) -> dict[str, str]:

@@ -115,11 +115,11 @@ def _cpu(pid: int) -> float:
 
 
 MEASURES: Mapping[str, tuple[Callable[[Setting], Values], Mapping[str, int]]] = {
-    "push_many": (push_many, {"redis": 40_000, "sqlite": 40_000}),
-    "push awaited": (push_awaited, {"redis": 4_000, "sqlite": 2_000}),
-    "push_sync": (push_sync, {"redis": 10_000, "sqlite": 2_000}),
-    "drain": (drain, {"redis": 40_000, "sqlite": 20_000}),
-    "latency": (latency, {"redis": 400, "sqlite": 400}),
-    "idle": (idle, {"redis": 1, "sqlite": 1}),
+    "push_many": (push_many, {"redis": 40_000, "sqlite": 40_000, "postgresql": 20_000, "mariadb": 20_000}),
+    "push awaited": (push_awaited, {"redis": 4_000, "sqlite": 2_000, "postgresql": 2_000, "mariadb": 2_000}),
+    "push_sync": (push_sync, {"redis": 10_000, "sqlite": 2_000, "postgresql": 2_000, "mariadb": 2_000}),
+    "drain": (drain, {"redis": 40_000, "sqlite": 20_000, "postgresql": 20_000, "mariadb": 10_000}),
+    "latency": (latency, {"redis": 400, "sqlite": 400, "postgresql": 400, "mariadb": 200}),
+    "idle": (idle, {"redis": 1, "sqlite": 1, "postgresql": 1, "mariadb": 1}),
 }
 """Each measure, and how many jobs a run of it takes on each kind of store."""

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tenure.drivers.redis.embedded import find_binary
+from tenure.drivers.sql.server.tables import create_tables
+from tests.support.databases import mariadb, mariadb_program, postgres, postgres_programs
+
+DATABASES = ("postgresql", "mariadb")
 
 
 @contextlib.contextmanager
@@ -15,6 +19,9 @@ def opened(kind: str, directory: Path, *, binary: str | None = None, durable: bo
     """Give the URL of a fresh store of this kind for the length of the block."""
     if kind == "sqlite":
         yield f"sqlite:///{directory / 'bench.db'}"
+        return
+    if kind in DATABASES:
+        yield from _database(kind)
         return
     if kind != "redis":
         raise ValueError(kind)
@@ -30,6 +37,27 @@ def opened(kind: str, directory: Path, *, binary: str | None = None, durable: bo
     finally:
         server.terminate()
         server.wait(10)
+
+
+def available(kind: str) -> bool:
+    """Tell whether the programs of a database server are here; the other stores always are."""
+    if kind == "postgresql":
+        return postgres_programs() is not None
+    return kind != "mariadb" or mariadb_program() is not None
+
+
+def _database(kind: str) -> Iterator[str]:
+    """Run one with every commit on the disk, as it comes from its makers, and with tenure's tables."""
+    programs, program = postgres_programs(), mariadb_program()
+    with contextlib.ExitStack() as stack:
+        if kind == "postgresql" and programs is not None:
+            database = stack.enter_context(postgres(programs, durable=True))
+        elif kind == "mariadb" and program is not None:
+            database = stack.enter_context(mariadb(program, durable=True))
+        else:
+            raise SystemExit(f"there is no {kind} here: tools/servers.sh installs it")
+        create_tables(database.engine())
+        yield database.url
 
 
 def _free_port() -> int:

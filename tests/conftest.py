@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from tests.support import servers
+from tenure.drivers.sql.server.tables import create_tables
+from tests.support import databases, servers
 
 pytest_plugins = ["tests.support.proven", "tests.support.counts"]
 
@@ -51,12 +52,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def running(name: str, binary: str | None, remedy: str) -> Iterator[servers.Server]:
     """Run a server for the session, or say as loudly as the place asks that nothing was proven on it."""
     if binary is None:
-        message = f"NOT PROVEN: there is no {name} here ({remedy})"
-        if IN_CI:
-            pytest.fail(message, pytrace=False)
-        pytest.skip(message)
+        missing(name, remedy)
+        return
     with servers.redis_like(binary, tcp=True) as server:
         yield server
+
+
+def missing(name: str, remedy: str) -> None:
+    """Say as loudly as the place asks that nothing was proven on a server."""
+    message = f"NOT PROVEN: there is no {name} here ({remedy})"
+    if IN_CI:
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[databases.Database]:
+    """PostgreSQL with tenure's tables, which tests share: each has a namespace of its own."""
+    programs = databases.postgres_programs()
+    if programs is None:
+        missing("PostgreSQL", "apt-get install postgresql")
+    else:
+        with databases.postgres(programs) as database:
+            create_tables(database.engine())
+            yield database
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[databases.Database]:
+    """MariaDB with tenure's tables, which tests share: each has a namespace of its own."""
+    program = databases.mariadb_program()
+    if program is None:
+        missing("MariaDB", "apt-get install mariadb-server-core mariadb-client-core")
+    else:
+        with databases.mariadb(program) as database:
+            create_tables(database.engine())
+            yield database
 
 
 @pytest.fixture(scope="session")

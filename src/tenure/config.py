@@ -2,8 +2,8 @@
 
 Empty and blank values count as unset. The default connection reads the plain keys; a connection named ``reports``
 reads only its own: ``TENURE_REPORTS_URL``, ``REDIS_REPORTS_HOST``, ``QUEUE_REPORTS_MAX_ATTEMPTS``. The names of the
-drivers (``redis``, ``redis-streams``, ``sqlite``, ``memory``, ``sync``) and ``auto`` are connections too, which read
-the plain keys.
+drivers (``redis``, ``redis-streams``, ``sql``, ``sqlite``, ``postgresql``, ``mysql``, ``memory``, ``sync``) and
+``auto`` are connections too, which read the plain keys.
 """
 
 import hashlib
@@ -22,16 +22,20 @@ from tenure.urls import REDIS, Address, parse
 
 DEFAULT: Final = "default"
 AUTO: Final = "auto"
-_DRIVERS: Final = {
-    "redis": "redis",
-    "redis-streams": "redis-streams",
-    "redis_streams": "redis-streams",
-    "sqlite": "sqlite",
-    "sql": "sqlite",
-    "memory": "memory",
-    "sync": "sync",
+_DRIVERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "redis": ("redis",),
+    "redis-streams": ("redis-streams",),
+    "redis_streams": ("redis-streams",),
+    "sql": ("sqlite", "postgresql", "mysql"),
+    "sqlite": ("sqlite",),
+    "postgresql": ("postgresql",),
+    "postgres": ("postgresql",),
+    "mysql": ("mysql",),
+    "mariadb": ("mysql",),
+    "memory": ("memory",),
+    "sync": ("sync",),
 }
-_LATER: Final = frozenset({"postgresql", "postgres", "mysql", "mariadb"})
+"""What each name may turn out to be."""
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _KEYS: Final = re.compile(r"(TENURE|QUEUE|REDIS)_[A-Z0-9_]+|DATABASE_URL", re.ASCII)
 _MARKS: Final = ("pyproject.toml", "manage.py", "setup.py", ".git")
@@ -101,9 +105,7 @@ class Settings(Tuning, frozen=True, kw_only=True):
             return self._named(name, scope)
         if name == AUTO or name in _DRIVERS:
             default = self._default()
-            return default if default.configured == _DRIVERS.get(name, name) else self._plain(name)
-        if name in _LATER:
-            raise ConfigurationError("connection", f"the driver {name!r} is not available in this version of tenure")
+            return default if default.configured in _DRIVERS.get(name, (name,)) else self._plain(name)
         raise ConfigurationError(f"TENURE_{scope}URL", f"is not set, so there is no connection {name!r}")
 
     def __repr__(self) -> str:
@@ -125,7 +127,7 @@ class Settings(Tuning, frozen=True, kw_only=True):
             return self._automatic(DEFAULT)
         if "TENURE_URL" in self.environ:
             address = parse(self.environ["TENURE_URL"], "TENURE_URL")
-            if chosen and _DRIVERS.get(chosen) != address.driver:
+            if chosen and address.driver not in _DRIVERS.get(chosen, ()):
                 raise ConfigurationError(
                     "QUEUE_CONNECTION", f"does not agree with TENURE_URL, which selects {address.driver}: unset one"
                 )
@@ -145,14 +147,14 @@ class Settings(Tuning, frozen=True, kw_only=True):
     def _plain(self, name: str, keep_as: str | None = None) -> ConnectionSettings:
         if name == AUTO:
             return self._automatic(keep_as or name)
-        driver = _DRIVERS[name]
-        return self._made(keep_as or driver, driver, self._address(driver, ""))
+        address = self._address(name, "")
+        return self._made(keep_as or address.driver, address.driver, address)
 
     def _automatic(self, keep_as: str) -> ConnectionSettings:
         given = parse(self.environ["TENURE_URL"], "TENURE_URL") if "TENURE_URL" in self.environ else None
         tried = given if given is not None and given.driver in REDIS else redis(self.environ, "")
-        sqlite = given if given is not None and given.driver == "sqlite" else self._address("sqlite", "")
-        return self._made(keep_as, AUTO, tried, fallback=sqlite)
+        fallback = given if given is not None and given.driver in _DRIVERS["sql"] else self._address("sql", "")
+        return self._made(keep_as, AUTO, tried, fallback=fallback)
 
     def _made(
         self, name: str, configured: str, address: Address, fallback: Address | None = None
@@ -169,14 +171,24 @@ class Settings(Tuning, frozen=True, kw_only=True):
             **{field: getattr(self, field) for field in Tuning.__struct_fields__},
         )
 
-    def _address(self, driver: str, scope: str) -> Address:
-        if driver in REDIS:
-            return msgspec.structs.replace(redis(self.environ, scope), driver=driver)
-        if driver == "sqlite":
-            database = self.environ.get("DATABASE_URL", "")
-            # DATABASE_URL alone selects nothing, and another program's PostgreSQL is no reason to refuse a file.
-            return parse(database, "DATABASE_URL") if database.startswith("sqlite:") and not scope else embedded()
-        return Address(driver)  # type: ignore[arg-type] # the two that are left
+    def _address(self, name: str, scope: str) -> Address:
+        drivers = _DRIVERS[name]
+        if drivers[0] in REDIS:
+            return msgspec.structs.replace(redis(self.environ, scope), driver=drivers[0])
+        if name not in {"memory", "sync"}:
+            # DATABASE_URL alone selects nothing; a file that was asked for is not refused for a server that it names.
+            database = "" if scope else self.environ.get("DATABASE_URL", "")
+            if database and (name != "sqlite" or database.startswith("sqlite:")):
+                address = parse(database, "DATABASE_URL")
+                if address.driver not in drivers:
+                    raise ConfigurationError("DATABASE_URL", f"is of another kind than the connection {name!r}")
+                return address
+            if "sqlite" not in drivers:
+                raise ConfigurationError(
+                    f"TENURE_{scope}URL" if scope else "DATABASE_URL", f"is not set; the connection {name!r} needs it"
+                )
+            return embedded()
+        return Address(name)  # type: ignore[arg-type] # the two that are left
 
     # ------------------------------------------------------------------------------------------------ named connections
 
@@ -188,10 +200,10 @@ class Settings(Tuning, frozen=True, kw_only=True):
             raise ConfigurationError(f"QUEUE_{scope}CONNECTION", "is not a driver that this version of tenure has")
         if key in self.environ:
             address = parse(self.environ[key], key)
-            if chosen and _DRIVERS.get(chosen) != address.driver:
+            if chosen and address.driver not in _DRIVERS.get(chosen, ()):
                 raise ConfigurationError(f"QUEUE_{scope}CONNECTION", f"does not agree with {key}: unset one")
         else:
-            address = self._address("redis" if chosen in {"", AUTO} else _DRIVERS[chosen], scope)
+            address = self._address("redis" if chosen in {"", AUTO} else chosen, scope)
             fallback = embedded() if chosen == AUTO else None
         given = self.namespace or namespace(self.environ, scope)
         return ConnectionSettings(

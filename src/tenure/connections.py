@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tenure.config import DEFAULT, ConnectionSettings, Settings
+from tenure.databases import DatabaseUrl
 from tenure.drivers.sync import Runner
 from tenure.errors import MissingExtra
 from tenure.portal import portal
@@ -111,6 +112,8 @@ class Connections:
             endpoint = Endpoint.from_url(address.url, credentials=_credentials(settings))
             layout = LAYOUTS[address.driver]
             return RedisQueue(endpoint, namespace=settings.namespace, prefix=settings.prefix, layout=layout)
+        if address.database is not None:
+            return _database(address.database, settings)
         if address.driver == "sqlite":
             from tenure.drivers.sql import SqliteQueue  # noqa: PLC0415 - keeps `import tenure` light
 
@@ -125,6 +128,20 @@ class Connections:
         from tenure.drivers.sync import SyncQueue  # noqa: PLC0415 - as above
 
         return SyncQueue(self._runner)
+
+
+def _database(url: DatabaseUrl, settings: ConnectionSettings) -> Queue:
+    extra, *libraries = ("postgres", "psycopg") if url.server == "postgresql" else ("mysql", "pymysql")
+    for library in (*libraries, "sqlalchemy"):
+        if importlib.util.find_spec(library) is None:
+            raise MissingExtra(extra, f"a {url.server}:// connection")
+    if url.server == "postgresql":
+        from tenure.drivers.sql.postgresql import PostgresQueue  # noqa: PLC0415 - an extra, imported when it is used
+
+        return PostgresQueue.from_url(url, namespace=settings.namespace)
+    from tenure.drivers.sql.mysql import MysqlQueue  # noqa: PLC0415 - as above
+
+    return MysqlQueue.from_url(url, namespace=settings.namespace)
 
 
 def _close_all(pushers: dict[str, Pusher]) -> None:

@@ -13,9 +13,10 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from tenure.databases import SCHEMES, DatabaseUrl, read
 from tenure.errors import ConfigurationError
 
-Driver = Literal["redis", "redis-streams", "sqlite", "memory", "sync"]
+Driver = Literal["redis", "redis-streams", "sqlite", "postgresql", "mysql", "memory", "sync"]
 REDIS: Final = frozenset[Driver]({"redis", "redis-streams"})
 """The drivers that share everything but the way in which ready jobs stand in line."""
 
@@ -28,9 +29,9 @@ _TOPOLOGIES: Final[Mapping[str, Topology]] = MappingProxyType({"": "", "sentinel
 _KNOWN: Final = (
     *("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"),
     *("redis+streams", "redis+streams+sentinel", "redis+streams+cluster"),
-    *("sqlite", "memory", "sync"),
+    *("sqlite", "postgresql", "mysql", "mariadb", "memory", "sync"),
 )
-_LATER: Final = re.compile(r"(postgres(ql)?|mysql|mariadb)(\+\w+)?")
+_LIBRARY: Final = re.compile(r"\w+", re.ASCII)
 _BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?", re.ASCII)
 _TLS: Final = "ssl_(?:ca_certs|ca_path|certfile|keyfile|password|cert_reqs|check_hostname|min_version|ciphers)"
@@ -53,7 +54,7 @@ class Address(msgspec.Struct, frozen=True):
 
     driver: Driver
     url: str = ""
-    """For Redis: normalized, everything in it percent-encoded."""
+    """For Redis and for a database server: normalized, everything in it percent-encoded."""
     path: str = ""
     """For SQLite."""
     host: str = ""
@@ -70,10 +71,14 @@ class Address(msgspec.Struct, frozen=True):
     sentinel_username: str = ""
     sentinel_password: str = ""
     sentinel_password_file: str = ""
+    database: DatabaseUrl | None = None
+    """For a database server: the same in parts."""
 
     @property
     def local(self) -> bool:
         """Whether the store is certainly on this host."""
+        if self.database is not None:
+            return self.database.local
         hosts = [host for host, _ in self.hosts] or [self.host]
         return self.driver not in REDIS or all(host in {"", "localhost", "127.0.0.1", "::1"} for host in hosts)
 
@@ -102,10 +107,12 @@ def parse(url: str, key: str) -> Address:
     if plain in _REDIS and several in _TOPOLOGIES:
         topology = _TOPOLOGIES[several]
         return _several(_REDIS[plain], topology, rest, key) if topology else _redis(_REDIS[plain], rest, key)
+    if plain in SCHEMES and (not several or _LIBRARY.fullmatch(several)):
+        # What stands behind a '+' is a library of other programs, which share the URL.
+        database = read(SCHEMES[plain], rest, key)
+        return Address(database.server, url=database.text, host=database.host, database=database)
     if scheme in _OTHERS:
         return _OTHERS[scheme](rest, key)
-    if _LATER.fullmatch(scheme):
-        raise ConfigurationError(key, f"{scheme}:// is not available in this version of tenure")
     raise ConfigurationError(key, f"has a scheme that tenure does not know; it knows {', '.join(_KNOWN)}")
 
 
@@ -313,7 +320,7 @@ def _grouped(
         _refuse(key, "names a database, of which a cluster has only one")
     (host, port), *_ = hosts
     own = "&".join(part for part in query.split("&") if not part.startswith("sentinel_"))
-    watching = {
+    watching: dict[str, Any] = {
         name: _unquoted(value, key)
         for name, _, value in (part.partition("=") for part in query.split("&"))
         if name in _WATCHING

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("store", ["redis", "redis-streams", "sqlite"])
+@pytest.mark.parametrize("store", ["redis", "redis-streams", "sqlite", "postgresql", "mariadb"])
 def test_every_measure_gives_a_figure(tenure: Program, store: str) -> None:
     out = tenure.directory / "runs.jsonl"
     command = [sys.executable, "-m", "benchmarks", "--contender", f"tenure {store}", "--runs", "1", "--jobs", "50"]

@@ -12,7 +12,7 @@ from tests.support.servers import Server, redis62_binary
 LISTS = {"redis": "redis7", "valkey": "valkey", "redis62": "redis62"}
 STREAMS = {f"{driver}-streams": server for driver, server in LISTS.items()}
 SERVERS = {driver: server for driver, server in {**LISTS, **STREAMS}.items() if server != "redis62" or redis62_binary()}
-DRIVERS = ["memory", "sqlite", *SERVERS]
+DRIVERS = ["memory", "sqlite", "postgresql", "mariadb", *SERVERS]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -29,6 +29,9 @@ async def store(
             yield store
     elif driver == "sqlite":
         async with stores.sqlite_store(tmp_path, namespace) as store:
+            yield store
+    elif driver in {"postgresql", "mariadb"}:
+        async with stores.database_store(request.getfixturevalue(driver), namespace) as store:
             yield store
     else:
         server: Server = request.getfixturevalue(SERVERS[driver])

@@ -5,6 +5,7 @@ A contending process imports the driver that it needs and no other.
 
 from typing import TYPE_CHECKING
 
+from tenure import databases
 from tenure.queue import Queue
 
 if TYPE_CHECKING:
@@ -15,6 +16,18 @@ def sqlite(path: str, namespace: str) -> Queue:
     from tenure.drivers.sql import SqliteQueue  # noqa: PLC0415
 
     return SqliteQueue(path, namespace=namespace)
+
+
+def postgresql(url: str, namespace: str) -> Queue:
+    from tenure.drivers.sql.postgresql import PostgresQueue  # noqa: PLC0415
+
+    return PostgresQueue.from_url(databases.of(url, "tests"), namespace=namespace)
+
+
+def mysql(url: str, namespace: str) -> Queue:
+    from tenure.drivers.sql.mysql import MysqlQueue  # noqa: PLC0415
+
+    return MysqlQueue.from_url(databases.of(url, "tests"), namespace=namespace)
 
 
 def redis(url: str, namespace: str, scripts: "Scripts | None" = None) -> Queue:

@@ -14,6 +14,7 @@ from tenure.drivers.redis.scripts import Scripts
 from tenure.queue import Queue
 from tenure.testing.contract import Opener, StoreUnderTest
 from tests.contract import openers
+from tests.support.databases import Database
 from tests.support.servers import Server
 
 
@@ -29,6 +30,15 @@ async def sqlite_store(directory: pathlib.Path, namespace: str) -> AsyncIterator
     path = str(directory / "jobs.db")
     opener = Opener(factory="tests.contract.openers:sqlite", args=(path, namespace))
     async with opened(openers.sqlite, opener) as store:
+        yield store
+
+
+@asynccontextmanager
+async def database_store(database: Database, namespace: str) -> AsyncIterator[StoreUnderTest]:
+    """Open a namespace of a database; its tables are shared by all tests of a run, and emptied of nothing."""
+    name = database.name
+    opener = Opener(factory=f"tests.contract.openers:{name}", args=(database.url, namespace))
+    async with opened(getattr(openers, name), opener) as store:
         yield store
 
 

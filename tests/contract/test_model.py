@@ -33,7 +33,7 @@ from tenure.testing.contract import StoreUnderTest
 from tests.contract import stores
 from tests.contract.model import CRASH_LIMIT, LEASE, Model
 
-DRIVERS = ["memory", "sqlite", "valkey", "valkey-streams"]
+DRIVERS = ["memory", "sqlite", "postgresql", "mariadb", "valkey", "valkey-streams"]
 IDS = ["a", "b", "c", "d", "e", "f"]
 Q = "q"
 

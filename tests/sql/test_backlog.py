@@ -7,6 +7,7 @@ import pytest
 
 from tenure.clock import SystemClock
 from tenure.drivers.sql import SqliteQueue
+from tenure.drivers.sql.claims import Claim
 from tenure.drivers.sql.sqlite.transaction import Transaction
 from tenure.drivers.sql.sqlite.transitions import claiming, reading
 from tenure.queue import Ack, Cancelled, JobState, Release
@@ -84,7 +85,7 @@ async def test_counts_and_claims_cost_the_same_for_a_long_line(
     path: pathlib.Path, queue: SqliteQueue, priority: int
 ) -> None:
     """Judged by the steps of SQLite's machine, which depend on nothing but the work."""
-    claim_of = claiming.Claim(queues=[Q], limit=10, length=60, crash_limit=3, suspects=True, holder=None, sent=0)
+    claim_of = Claim(queues=[Q], limit=10, length=60, crash_limit=3, suspects=True, holder=None, sent=0)
 
     def steps() -> int:
         connection = sqlite3.connect(path, isolation_level=None)

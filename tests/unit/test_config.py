@@ -133,7 +133,6 @@ def test_the_environment_selects_the_store(environ: dict[str, str], selected: st
         {"QUEUE_CONNECTION": "reports"},
         {"QUEUE_CONNECTION": "default"},
         {"QUEUE_CONNECTION": "redis-streams", "TENURE_URL": "redis://h"},
-        {"QUEUE_CONNECTION": "postgresql"},
         {"QUEUE_CONNECTION": "redis://:s3cret@h"},
     ],
 )
@@ -146,7 +145,7 @@ def test_a_selection_that_contradicts_or_names_nothing_is_refused(environ: dict[
 def test_a_file_that_the_database_url_names_is_used_when_sql_is_asked_for() -> None:
     connection = chosen(QUEUE_CONNECTION="sql", DATABASE_URL="sqlite:////var/jobs.db")
     assert connection.address.path == "/var/jobs.db"
-    assert chosen(QUEUE_CONNECTION="sql", DATABASE_URL="postgresql://h/x").address == embedded()
+    assert chosen(QUEUE_CONNECTION="sqlite", DATABASE_URL="postgresql://h/x").address == embedded()
 
 
 # ---------------------------------------------------------------------------------------------------------------- redis
@@ -231,7 +230,7 @@ def test_a_connection_that_is_not_configured_is_refused_by_the_key_it_lacks() ->
 @pytest.mark.parametrize(
     ("environ", "key"),
     [
-        ({"QUEUE_REPORTS_CONNECTION": "postgresql"}, "QUEUE_REPORTS_CONNECTION"),
+        ({"QUEUE_REPORTS_CONNECTION": "postgresql"}, "TENURE_REPORTS_URL"),
         ({"QUEUE_REPORTS_CONNECTION": "sync", "TENURE_REPORTS_URL": "memory://"}, "QUEUE_REPORTS_CONNECTION"),
         ({"TENURE_REPORTS_URL": "redis://h:x"}, "TENURE_REPORTS_URL"),
         ({"TENURE_REPORTS_URL": "memory://", "QUEUE_REPORTS_MAX_ATTEMPTS": "0"}, "QUEUE_REPORTS_MAX_ATTEMPTS"),

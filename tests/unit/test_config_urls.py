@@ -141,15 +141,6 @@ def test_a_malformed_address_is_refused_by_its_key_and_without_its_secret(url: s
 
 
 @pytest.mark.parametrize(
-    "scheme",
-    ["postgresql", "postgresql+psycopg", "mysql"],
-)
-def test_what_comes_later_is_told_as_such(scheme: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"TENURE_URL: .* not available in this version"):
-        by_environ(f"{scheme}://user:s3cret@h/db")
-
-
-@pytest.mark.parametrize(
     ("url", "without"),
     [
         ("redis+streams://h", "redis://h"),

@@ -1,1 +1,43 @@
 """The transitions, by family: functions of a transaction, each done whole or not at all."""
+
+from tenure.drivers.sql.sqlite.transitions.claiming import claim, glance
+from tenure.drivers.sql.sqlite.transitions.keeping import endings, progress, report
+from tenure.drivers.sql.sqlite.transitions.listing import held, jobs
+from tenure.drivers.sql.sqlite.transitions.operating import cancel, clear, forget, old, prune, retry
+from tenure.drivers.sql.sqlite.transitions.pushing import push
+from tenure.drivers.sql.sqlite.transitions.reading import counts, failed, failed_record, queues, states
+from tenure.drivers.sql.sqlite.transitions.settling import renew, settle
+from tenure.drivers.sql.sqlite.transitions.telling import pause, paused, request_restart, restart_marker, resume
+from tenure.drivers.sql.sqlite.transitions.unreadable import content, drop, records
+
+__all__ = [
+    "cancel",
+    "claim",
+    "clear",
+    "content",
+    "counts",
+    "drop",
+    "endings",
+    "failed",
+    "failed_record",
+    "forget",
+    "glance",
+    "held",
+    "jobs",
+    "old",
+    "pause",
+    "paused",
+    "progress",
+    "prune",
+    "push",
+    "queues",
+    "records",
+    "renew",
+    "report",
+    "request_restart",
+    "restart_marker",
+    "resume",
+    "retry",
+    "settle",
+    "states",
+]

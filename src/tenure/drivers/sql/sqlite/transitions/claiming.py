@@ -1,89 +1,16 @@
 """Leasing jobs, and what a claim does before: recover lapsed leases, promote due jobs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
 
+from tenure.drivers.sql.claims import Candidate, Choice, Claim, Sight, choose, is_suspect, leased
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import READY, SUSPECT
-from tenure.drivers.sql.sqlite.transaction import SECOND, QueueRow, Transaction, micros
-from tenure.drivers.sql.sqlite.transitions.sweeping import STEP, sweep
+from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transitions.sweeping import sweep
+from tenure.drivers.sql.transitions import STEP
+from tenure.drivers.sql.units import SECOND, micros
 from tenure.naming import new_token
-from tenure.queue import MAX_DELIVERIES, Claimed, Doom, Lease
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What is asked for; see ``Queue.claim``."""
-
-    queues: Sequence[str]
-    limit: int
-    length: float
-    crash_limit: int
-    suspects: bool
-    holder: str | None
-    sent: float
-    """This process's monotonic time from before the call (P8)."""
-
-
-class Sight(NamedTuple):
-    """What a claim would find in one queue."""
-
-    ready: int
-    suspects: int
-    due: int | None
-    deadline: int | None
-    farthest_start: int | None
-    """When the lease with the farthest deadline was last extended, by what its deadline says."""
-
-    def asks_for_work(self, now: int, *, suspects: bool, paused: bool) -> bool:
-        """Tell whether a claim would change anything."""
-        return bool(
-            (self.ready and not paused)
-            or (self.suspects and suspects and not paused)
-            or (self.due is not None and self.due <= now)
-            or (self.deadline is not None and self.deadline <= now)
-            or (self.farthest_start is not None and self.farthest_start > now)
-        )
-
-    @property
-    def next_time(self) -> int | None:
-        """When the next delayed job or lease falls due."""
-        return min((time for time in (self.due, self.deadline) if time is not None), default=None)
-
-
-class Candidate(NamedTuple):
-    """A job that stands in a line."""
-
-    rank: int
-    entry: int
-    incarnation: int
-    id: str
-    crash_limit: int | None
-    expires: int | None
-    deliveries: int
-    free: int
-    crashes: int
-    cancel_requested: int
-    since: int
-    envelope: bytes
-    keep: int
-
-    def __repr__(self) -> str:
-        return f"Candidate({self.id!r}, incarnation={self.incarnation})"  # never its envelope (P12)
-
-    def doom(self, crash_limit: int, now: int) -> Doom | None:
-        """Tell why the job must not run any more, if it must not (P4)."""
-        if self.cancel_requested:
-            return Doom.CANCELLED
-        if self.crashes >= (crash_limit if self.crash_limit is None else self.crash_limit):
-            return Doom.CRASHED
-        if self.expires is not None and self.expires <= now:
-            return Doom.EXPIRED
-        return Doom.DELIVERIES if self.deliveries >= MAX_DELIVERIES else None
-
-
-INCARNATION: Final = Candidate._fields.index("incarnation")
+from tenure.queue import Claimed, Lease
 
 
 def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
@@ -193,12 +120,7 @@ def _promote(transaction: Transaction, queue: QueueRow, crash_limit: int) -> int
 
 
 def _line(own_limit: int | None, crashes: int, default: int) -> int:
-    return SUSPECT if _suspect(own_limit, crashes, default) else READY
-
-
-def _suspect(own_limit: int | None, crashes: int, default: int) -> bool:
-    """Tell whether a job is one crash short of its limit. One that never crashed is no suspect, whatever its limit."""
-    return crashes >= 1 and crashes == (default if own_limit is None else own_limit) - 1
+    return SUSPECT if is_suspect(own_limit, crashes, default) else READY
 
 
 def _take(transaction: Transaction, queue: QueueRow, claim: Claim, limit: int, *, suspects: bool) -> list[Lease]:
@@ -221,37 +143,17 @@ def _take(transaction: Transaction, queue: QueueRow, claim: Claim, limit: int, *
             return leases
 
 
-class Choice(NamedTuple):
-    """What becomes of the jobs at the head of the lines."""
-
-    leased: list[Candidate]
-    aside: list[Candidate]
-    suspects: bool
-    """Whether a suspect may still be leased."""
-
-
 def _choose(transaction: Transaction, queue: QueueRow, claim: Claim, window: int, *, suspects: bool) -> Choice:
     ready = transaction.all(statements.FIRST, (queue.line, READY, window))
     others = transaction.all(statements.FIRST, (queue.line, SUSPECT, window)) if suspects else []
-    apart = {row[INCARNATION] for row in others}
-    leased: list[Candidate] = []
-    aside: list[Candidate] = []
-    for candidate in map(Candidate._make, sorted([*ready, *others]) if others else ready):
-        if len(leased) == window:
-            break
-        suspect = candidate.doom(claim.crash_limit, transaction.now) is None and _suspect(
-            candidate.crash_limit, candidate.crashes, claim.crash_limit
-        )
-        if suspects:
-            leased.append(candidate)
-            suspects = not suspect
-        elif candidate.incarnation in apart:
-            continue
-        elif suspect:
-            aside.append(candidate)
-        else:
-            leased.append(candidate)
-    return Choice(leased, aside, suspects)
+    return choose(
+        [Candidate(*row) for row in ready],
+        [Candidate(*row) for row in others],
+        claim,
+        window,
+        transaction.now,
+        suspects=suspects,
+    )
 
 
 def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequence[Candidate]) -> list[Lease]:
@@ -269,26 +171,7 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
     )
     queue.d_ready -= len(chosen)
     queue.d_leased += len(chosen)
-    leases = []
-    for candidate in chosen:
-        doomed = candidate.doom(claim.crash_limit, transaction.now)
-        leases.append(
-            Lease(
-                queue=queue.name,
-                id=candidate.id,
-                incarnation=candidate.incarnation,
-                token=token,
-                fence=queue.fence,
-                deliveries=candidate.deliveries + 1,
-                free=candidate.free,
-                crashes=candidate.crashes,
-                length=claim.length,
-                deadline=claim.sent + claim.length,
-                envelope=candidate.envelope,
-                doomed=doomed,
-                suspect=doomed is None and _suspect(candidate.crash_limit, candidate.crashes, claim.crash_limit),
-                waited=max(0, transaction.now - candidate.since) / SECOND,
-                keep=candidate.keep / SECOND,
-            )
-        )
-    return leases
+    return [
+        leased(candidate, claim, queue.name, token=token, fence=queue.fence, now=transaction.now)
+        for candidate in chosen
+    ]

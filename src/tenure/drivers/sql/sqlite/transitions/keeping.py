@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
-from tenure.drivers.sql.sqlite.transaction import SECOND, QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
 from tenure.drivers.sql.sqlite.transitions.sweeping import forget_ends
+from tenure.drivers.sql.units import SECOND
 from tenure.queue import Ack, Fail, JobState, Settlement
 from tenure.results import Ending, Progress, ProgressReport, failed_state
 

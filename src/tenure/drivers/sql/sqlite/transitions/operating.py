@@ -1,13 +1,12 @@
 """What operators do: cancel, clear, retry, forget, prune. Guarded by state and incarnation, never by a lease."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, FAILED, LEASED
 from tenure.drivers.sql.sqlite.transaction import Transaction
 from tenure.drivers.sql.sqlite.transitions import keeping
-from tenure.drivers.sql.sqlite.transitions.sweeping import STEP
+from tenure.drivers.sql.transitions import STEP
 from tenure.queue import Cancelled, FailedRecord
 
 
@@ -84,24 +83,19 @@ def forget(transaction: Transaction, records: Sequence[FailedRecord]) -> list[bo
     return answers
 
 
-class Old(NamedTuple):
-    """Which failed jobs a prune removes: those that were there when it began, and were old enough then."""
-
-    until: int
-    last: int
+def old(transaction: Transaction, age: int) -> tuple[int, int]:
+    """Return the latest time, and the last number, of failed jobs that are so many microseconds old by now."""
+    return transaction.now - age, transaction.one(statements.LAST_NUMBER)[0]
 
 
-def old(transaction: Transaction, age: int) -> Old:
-    """Return which jobs are so many microseconds old."""
-    return Old(transaction.now - age, transaction.one(statements.LAST_NUMBER)[0])
-
-
-def prune(transaction: Transaction, name: str, old: Old) -> int:
+def prune(transaction: Transaction, name: str, old: tuple[int, int]) -> int:
     """Remove old failed jobs, at most ``STEP``, and return how many."""
     queue = transaction.find(name)
     if queue is None:
         return 0
-    found = transaction.all(statements.PRUNABLE, {"number": queue.number, "step": STEP, **old._asdict()})
+    until, last = old
+    values = {"number": queue.number, "until": until, "last": last, "step": STEP}
+    found = transaction.all(statements.PRUNABLE, values)
     transaction.change_each(statements.REMOVE, found)
     transaction.change_each(statements.DROP_FAILURE, found)
     queue.d_failed -= len(found)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, READY
-from tenure.drivers.sql.sqlite.transaction import Transaction, micros, nearest_micros
+from tenure.drivers.sql.sqlite.transaction import Transaction
 from tenure.drivers.sql.sqlite.transitions.sweeping import sweep
+from tenure.drivers.sql.units import micros, nearest_micros
 from tenure.queue import Push, Pushed
 
 

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, FAILED, LEASED, READY, SUSPECT
-from tenure.drivers.sql.sqlite.transaction import SECOND, QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
+from tenure.drivers.sql.units import SECOND
 from tenure.queue import Counts, FailedRecord, Failure, JobState
 from tenure.results import failed_state
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, READY
-from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction, micros
+from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
 from tenure.drivers.sql.sqlite.transitions import keeping
+from tenure.drivers.sql.units import micros
 from tenure.queue import Ack, Drop, Fail, Lease, Release, Renewal, SetAside, Settled, Settlement
 
 Named = tuple[int, int, str, str]

@@ -1,12 +1,8 @@
 """Removing, in bounded steps, the rows that a clear has put out of reach, and ends that were kept long enough."""
 
-from typing import Final
-
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
-
-STEP: Final = 100
-"""How many jobs one transition promotes, recovers or sweeps at most in a queue (P6)."""
+from tenure.drivers.sql.transitions import STEP
 
 
 def sweep(transaction: Transaction, queue: QueueRow) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
-from tenure.drivers.sql.sqlite.transaction import SECOND, QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
+from tenure.drivers.sql.units import SECOND
 from tenure.operating import UnreadableRecord
 from tenure.summaries import record_number
 

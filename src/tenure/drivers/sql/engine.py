@@ -1,4 +1,4 @@
-"""The thread that a process's calls run on: one connection, one transaction for all calls that wait."""
+"""A thread that calls run on: one connection, one transaction for all calls that wait."""
 
 import contextlib
 import queue
@@ -8,14 +8,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
-from tenure.drivers.sql.sqlite.session import Operation, Session
-from tenure.drivers.sql.sqlite.transaction import Transaction
 from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError, StoreRefused
 from tenure.waiting import Waiters
 
 T = TypeVar("T")
+Tx = TypeVar("Tx")
+Tx_co = TypeVar("Tx_co", covariant=True)
 
 POLL: Final = 0.02
 """Seconds between two looks at what other processes committed, while a claim waits."""
@@ -27,50 +27,70 @@ GROUP: Final = 1000
 """How many jobs the calls of one shared transaction move, about: 30 ms, for which other processes wait."""
 
 
+class Session(Protocol[Tx_co]):
+    """One connection, whose transactions are what operations see."""
+
+    def read(self, operation: Callable[[Tx_co], T]) -> T:
+        """Run an operation that changes nothing."""
+        ...
+
+    def write(self, operations: Sequence[Callable[[Tx_co], Any]], *, durable: bool) -> list[Any]:
+        """Run the operations in one transaction and return what each returned; all are done or none is."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; idempotent."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
-class Work:
+class Work(Generic[Tx]):
     """One call, handed to the thread."""
 
-    operation: Operation
+    operation: Callable[[Tx], Any]
     writes: bool
     durable: bool = False
     weight: int = 1
-    glance: Callable[[Transaction], Any] | None = None
+    glance: Callable[[Tx], Any] | None = None
     """Reads, and answers for the operation when there is nothing to change."""
     future: "Future[Any]" = field(default_factory=Future)
 
 
-class Engine:
+class Engine(Generic[Tx]):
     """Runs calls in order on a thread of its own. The thread starts with the first call.
 
     Calls that wait while the thread is busy share the next transaction, and so its one write to the disk: a hundred
     tasks that push one job each wait for one commit, not for a hundred.
+
+    ``watch`` tells whether others changed anything; it is asked fifty times a second while a claim waits,
+    twenty times when it has been quiet.
     """
 
-    def __init__(self, session: Session, waiters: Waiters) -> None:
+    def __init__(self, session: Session[Tx], waiters: Waiters, watch: Callable[[], bool] | None = None) -> None:
         self._session = session
         self._waiters = waiters
+        self._watch = watch
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._arrived: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._backlog: deque[Work] = deque()
+        self._arrived: queue.SimpleQueue[Work[Tx] | None] = queue.SimpleQueue()
+        self._backlog: deque[Work[Tx]] = deque()
         self._polled = 0.0
         self._stirred = time.monotonic()
         """When anything was last committed, as far as this process knows."""
         self._closed = False
         self._ended: Future[None] = Future()
 
-    def read(self, operation: Callable[[Transaction], T]) -> "Future[T]":
+    def read(self, operation: Callable[[Tx], T]) -> "Future[T]":
         """Run an operation that changes nothing."""
         return self._submit(Work(operation, writes=False))
 
     def write(
         self,
-        operation: Callable[[Transaction], T],
+        operation: Callable[[Tx], T],
         *,
         durable: bool,
         weight: int = 1,
-        glance: Callable[[Transaction], T | None] | None = None,
+        glance: Callable[[Tx], T | None] | None = None,
     ) -> "Future[T]":
         """Run an operation that writes, unless ``glance``, which only reads, already has the answer."""
         return self._submit(Work(operation, writes=True, durable=durable, weight=weight, glance=glance))
@@ -86,14 +106,14 @@ class Engine:
                     self._arrived.put(None)
         return self._ended
 
-    def _submit(self, work: Work) -> "Future[Any]":
+    def _submit(self, work: Work[Tx]) -> "Future[Any]":
         with self._lock:
             if self._closed:
                 raise ConnectionFailed("the driver was closed while it was in use; nothing was sent")
             if self._thread is None:
                 # A daemon: a program that ends without closing its driver must not hang; what was begun is whole or
                 # not there at all.
-                self._thread = threading.Thread(target=self._run, name="tenure-sqlite", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="tenure-sql", daemon=True)
                 self._thread.start()
             self._arrived.put(work)
         return work.future
@@ -107,8 +127,8 @@ class Engine:
                 self._write(self._group(work))
             else:
                 self._read(work)
-            if self._waiters and time.monotonic() - self._polled >= self._pause:
-                self._poll()
+            if self._watch and self._waiters and time.monotonic() - self._polled >= self._pause:
+                self._poll(self._watch)
         self._session.close()
         self._ended.set_result(None)
 
@@ -124,14 +144,15 @@ class Engine:
             self._arrived.put(None)  # to be found again when the backlog is done
         return bool(self._backlog)
 
-    def _next(self) -> Work | None:
+    def _next(self) -> Work[Tx] | None:
         while True:
             try:
-                return self._arrived.get(timeout=self._pause if self._waiters else None)
+                return self._arrived.get(timeout=self._pause if self._watch and self._waiters else None)
             except queue.Empty:
-                self._poll()
+                if self._watch:
+                    self._poll(self._watch)
 
-    def _add(self, work: Work | None) -> bool:
+    def _add(self, work: Work[Tx] | None) -> bool:
         if work is not None:
             self._backlog.append(work)
         return work is not None
@@ -141,13 +162,13 @@ class Engine:
         """How long to wait until the next look: jobs seldom come alone."""
         return POLL if time.monotonic() - self._stirred < QUIET_AFTER else QUIET_POLL
 
-    def _poll(self) -> None:
+    def _poll(self, watch: Callable[[], bool]) -> None:
         """Wake every waiting claim if another process committed anything: it glances, and waits on if it was nothing.
 
         A file that cannot be read wakes them too: the claim itself reports what is wrong.
         """
         try:
-            changed = self._session.changed_by_others()
+            changed = watch()
         except StoreError:
             changed = True
         self._polled = time.monotonic()
@@ -155,7 +176,7 @@ class Engine:
             self._stirred = self._polled
             self._waiters.wake_all()
 
-    def _group(self, first: Work) -> list[Work]:
+    def _group(self, first: Work[Tx]) -> list[Work[Tx]]:
         """Return the call and those after it that may share its transaction."""
         group, weight = [first], first.weight
         while self._backlog and self._backlog[0].writes and weight + self._backlog[0].weight <= GROUP:
@@ -163,7 +184,7 @@ class Engine:
             weight += group[-1].weight
         return group
 
-    def _read(self, work: Work) -> None:
+    def _read(self, work: Work[Tx]) -> None:
         if not work.future.set_running_or_notify_cancel():
             return
         try:
@@ -173,7 +194,7 @@ class Engine:
         else:
             work.future.set_result(result)
 
-    def _write(self, group: Sequence[Work]) -> None:
+    def _write(self, group: Sequence[Work[Tx]]) -> None:
         works = [work for work in group if work.future.set_running_or_notify_cancel() and not self._glanced(work)]
         if not works:
             return
@@ -186,7 +207,7 @@ class Engine:
             for work, result in zip(works, results, strict=True):
                 work.future.set_result(result)
 
-    def _glanced(self, work: Work) -> bool:
+    def _glanced(self, work: Work[Tx]) -> bool:
         """Tell whether the call is answered already, because there was nothing to change."""
         if work.glance is None:
             return False
@@ -199,8 +220,10 @@ class Engine:
             work.future.set_result(answer)
         return answer is not None
 
-    def _failed(self, works: Sequence[Work], error: Exception) -> None:
-        shared = isinstance(error, OutcomeUnknown) or (isinstance(error, StoreRefused) and error.code == "BUSY")
+    def _failed(self, works: Sequence[Work[Tx]], error: Exception) -> None:
+        shared = isinstance(error, OutcomeUnknown | ConnectionFailed) or (
+            isinstance(error, StoreRefused) and error.code == "BUSY"
+        )
         if len(works) == 1 or shared:
             for work in works:
                 work.future.set_exception(error)

@@ -1,26 +1,31 @@
 """The blocking side: a keeper and a pusher, each with a connection of its own."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Generic, TypeVar
 
-from tenure.drivers.sql.sqlite.parts import Part, outcomes, parts
-from tenure.drivers.sql.sqlite.session import Session
-from tenure.drivers.sql.sqlite.transitions import pushing, settling
+from tenure.drivers.sql.engine import Session
+from tenure.drivers.sql.parts import Part, outcomes, parts
+from tenure.drivers.sql.transitions import Transitions
 from tenure.errors import StoreError
 from tenure.queue import Lease, Push, Pushed, Renewal
 
+Tx = TypeVar("Tx")
 
-class SqliteKeeper:
-    """Renews leases from a thread of its own; a claim that waits for a locked file does not hold it up."""
 
-    def __init__(self, session: Session) -> None:
+class SqlKeeper(Generic[Tx]):
+    """Renews leases from a thread of its own; a claim that waits for a lock does not hold it up."""
+
+    def __init__(self, session: Session[Tx], transitions: Transitions[Tx]) -> None:
         self._session = session
+        self._transitions = transitions
 
     def renew(self, leases: Sequence[Lease]) -> Sequence[Renewal]:
         """Extend each lease by its own length from now, and answer for each in order. Never acquires."""
         if not leases:
             return []
         renewals: list[Renewal]
-        (renewals,) = self._session.write([lambda transaction: settling.renew(transaction, leases)], durable=False)
+        (renewals,) = self._session.write([partial(self._transitions.renew, leases=leases)], durable=False)
         return renewals
 
     def close(self) -> None:
@@ -28,11 +33,12 @@ class SqliteKeeper:
         self._session.close()
 
 
-class SqlitePusher:
+class SqlPusher(Generic[Tx]):
     """Pushes from threads without an event loop."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session[Tx], transitions: Transitions[Tx]) -> None:
         self._session = session
+        self._transitions = transitions
 
     def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
         """Store the jobs: see ``Queue.push``."""
@@ -46,7 +52,7 @@ class SqlitePusher:
 
     def _push(self, part: Part) -> list[Pushed]:
         pushed: list[Pushed]
-        (pushed,) = self._session.write([lambda transaction: pushing.push(transaction, part)], durable=True)
+        (pushed,) = self._session.write([partial(self._transitions.push, jobs=part)], durable=True)
         return pushed
 
     def close(self) -> None:

@@ -1,0 +1,5 @@
+"""Jobs in a MySQL or MariaDB database."""
+
+from tenure.drivers.sql.mysql.queue import MysqlQueue
+
+__all__ = ["MysqlQueue"]

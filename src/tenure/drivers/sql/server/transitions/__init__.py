@@ -1,0 +1,46 @@
+"""The transitions, by family: functions of a transaction, each done whole or not at all.
+
+Rows are locked before they are looked at, always in the order of their numbers, and changed afterwards, many at once.
+"""
+
+from tenure.drivers.sql.server.transitions.claiming import claim, glance
+from tenure.drivers.sql.server.transitions.keeping import endings, progress, report
+from tenure.drivers.sql.server.transitions.listing import held, jobs
+from tenure.drivers.sql.server.transitions.operating import cancel, clear, forget, old, prune, retry
+from tenure.drivers.sql.server.transitions.pushing import push
+from tenure.drivers.sql.server.transitions.reading import counts, failed, failed_record, queues, states
+from tenure.drivers.sql.server.transitions.settling import renew, settle
+from tenure.drivers.sql.server.transitions.telling import pause, paused, request_restart, restart_marker, resume
+from tenure.drivers.sql.server.transitions.unreadable import content, drop, records
+
+__all__ = [
+    "cancel",
+    "claim",
+    "clear",
+    "content",
+    "counts",
+    "drop",
+    "endings",
+    "failed",
+    "failed_record",
+    "forget",
+    "glance",
+    "held",
+    "jobs",
+    "old",
+    "pause",
+    "paused",
+    "progress",
+    "prune",
+    "push",
+    "queues",
+    "records",
+    "renew",
+    "report",
+    "request_restart",
+    "restart_marker",
+    "resume",
+    "retry",
+    "settle",
+    "states",
+]

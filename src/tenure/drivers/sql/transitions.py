@@ -1,0 +1,148 @@
+"""What the databases have in common: the transitions that each of them makes in transactions of its own kind."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeVar
+
+from tenure.drivers.sql.claims import Claim
+from tenure.operating import HeldPage, JobPage, UnreadableRecord
+from tenure.queue import (
+    Cancelled,
+    Claimed,
+    Counts,
+    FailedRecord,
+    JobState,
+    Lease,
+    Push,
+    Pushed,
+    Renewal,
+    Settled,
+    Settlement,
+)
+from tenure.results import Ending, Progress, ProgressReport
+
+Tx_contra = TypeVar("Tx_contra", contravariant=True)
+
+STEP: Final = 100
+"""How many jobs one transition promotes, recovers, sweeps or prunes at most in a queue (P6)."""
+
+
+class Transitions(Protocol[Tx_contra]):
+    """The transitions of one kind of database, each done whole or not at all in the transaction that it is given."""
+
+    def push(self, transaction: Tx_contra, /, jobs: Sequence[Push]) -> list[Pushed]:
+        """Store each job whose id does not exist yet, in whatever state."""
+        ...
+
+    def glance(self, transaction: Tx_contra, /, claim: Claim) -> Claimed | None:
+        """Return the claim's answer if it would change nothing, else None."""
+        ...
+
+    def claim(self, transaction: Tx_contra, /, claim: Claim) -> Claimed:
+        """Recover, promote, and lease jobs, the first queue's first."""
+        ...
+
+    def renew(self, transaction: Tx_contra, /, leases: Sequence[Lease]) -> list[Renewal]:
+        """Extend each current lease by its own length from now."""
+        ...
+
+    def settle(self, transaction: Tx_contra, /, settlements: Sequence[Settlement]) -> list[Settled]:
+        """End each current lease."""
+        ...
+
+    def cancel(self, transaction: Tx_contra, /, name: str, ids: Sequence[str]) -> list[Cancelled]:
+        """Remove what waits, request it of what runs."""
+        ...
+
+    def clear(self, transaction: Tx_contra, /, name: str) -> int:
+        """Put all that waits out of reach in one step, and return its number."""
+        ...
+
+    def counts(self, transaction: Tx_contra, /, name: str) -> Counts:
+        """Count the queue's jobs by state."""
+        ...
+
+    def queues(self, transaction: Tx_contra, /) -> list[str]:
+        """Return the names of all queues, sorted."""
+        ...
+
+    def states(self, transaction: Tx_contra, /, name: str, ids: Sequence[str]) -> list[JobState]:
+        """Tell where each job is."""
+        ...
+
+    def failed(self, transaction: Tx_contra, /, name: str, limit: int, offset: int) -> list[FailedRecord]:
+        """Return failed jobs, oldest first."""
+        ...
+
+    def failed_record(self, transaction: Tx_contra, /, name: str, job_id: str) -> FailedRecord | None:
+        """Return one failed job, or None."""
+        ...
+
+    def retry(self, transaction: Tx_contra, /, records: Sequence[FailedRecord]) -> list[bool]:
+        """Make each failed job a new ready one."""
+        ...
+
+    def forget(self, transaction: Tx_contra, /, records: Sequence[FailedRecord]) -> list[bool]:
+        """Remove each failed job."""
+        ...
+
+    def old(self, transaction: Tx_contra, /, age: int) -> tuple[int, int]:
+        """Return the latest time, and the last number, of failed jobs that are so many microseconds old."""
+        ...
+
+    def prune(self, transaction: Tx_contra, /, name: str, old: tuple[int, int]) -> int:
+        """Remove such failed jobs, at most ``STEP``, and return how many."""
+        ...
+
+    def jobs(self, transaction: Tx_contra, /, name: str, state: JobState, limit: int, cursor: str | None) -> JobPage:
+        """Return a page of jobs."""
+        ...
+
+    def held(
+        self, transaction: Tx_contra, /, name: str, prefix: str, *, limit: int, cursor: str | None, sent: float
+    ) -> HeldPage:
+        """Return the leases whose tokens begin so, among the first ``limit`` behind the cursor."""
+        ...
+
+    def endings(self, transaction: Tx_contra, /, name: str, ids: Sequence[str]) -> list[Ending | None]:
+        """Return how each job ended, where that is kept."""
+        ...
+
+    def progress(self, transaction: Tx_contra, /, name: str, ids: Sequence[str]) -> list[Progress | None]:
+        """Return how far each job's current attempt has come."""
+        ...
+
+    def report(self, transaction: Tx_contra, /, reports: Sequence[ProgressReport]) -> list[bool]:
+        """Replace the progress of each job whose lease is current."""
+        ...
+
+    def records(self, transaction: Tx_contra, /, name: str, limit: int, after: int) -> list[UnreadableRecord]:
+        """Return records that were set aside, oldest first."""
+        ...
+
+    def content(self, transaction: Tx_contra, /, name: str, key: str) -> bytes | None:
+        """Return one of them byte for byte, or None."""
+        ...
+
+    def drop(self, transaction: Tx_contra, /, name: str, keys: Sequence[str]) -> list[bool]:
+        """Remove each of them for good."""
+        ...
+
+    def pause(self, transaction: Tx_contra, /, name: str) -> bool:
+        """Let claims leave the queue's jobs where they are; False when they did already."""
+        ...
+
+    def resume(self, transaction: Tx_contra, /, name: str) -> bool:
+        """Let claims take the queue's jobs again; False when they did already."""
+        ...
+
+    def paused(self, transaction: Tx_contra, /, names: Sequence[str]) -> list[bool]:
+        """Tell which queues are paused."""
+        ...
+
+    def request_restart(self, transaction: Tx_contra, /) -> str:
+        """Write a new marker and return it."""
+        ...
+
+    def restart_marker(self, transaction: Tx_contra, /) -> str | None:
+        """Return the marker, or None when there was never one."""
+        ...
