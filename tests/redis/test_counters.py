@@ -26,7 +26,7 @@ async def test_incarnations_go_on_from_any_sequence(
     assert ids(again) == ["c", "d", "a", "b"]
     assert set(await queue.settle([Ack(lease) for lease in again])) == {Settled.DONE}
     assert Scripted(client, namespace).dump().keys() >= {"seq"}
-    assert client.get(f"{{{namespace}:{Q}}}:seq") == str(edge + 6).encode()
+    assert client.get(f"{{{namespace}:{Q}}}:seq") == str(edge + 8).encode()
 
 
 @pytest.mark.parametrize("edge", EDGES)

@@ -29,14 +29,14 @@ async def test_pushes_are_refused_unwritten_and_everything_else_goes_on(
     queue = RedisQueue.from_url(own_server.url, namespace=namespace, layout=layout)
     priority = 9 if queue.capabilities.priorities else 0
     with redis.Redis(unix_socket_path=own_server.socket, protocol=2) as client:
+        await queue.push([job("kept", keep=600)])
+        (keeping,) = await claim(queue, 1)
         await queue.push(
             [*jobs(400, envelope=ENVELOPE), *(job(f"d{n}", delay=0.001, envelope=ENVELOPE) for n in range(50))]
         )
         await queue.push([job("p", priority=priority), job("later", delay=600)])
         lapsing = await claim(queue, 20, lease=0.001)
         held = await claim(queue, 60)
-        await queue.push([job("kept", keep=600, priority=100)])
-        (keeping,) = await claim(queue, 1)
         fill(client)
         raw = Scripted(client, namespace)
         before = raw.dump()
