@@ -56,8 +56,8 @@ class Runner:
         finally:
             self._teller.end()
             # What it has printed belongs before whatever the worker says of it.
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(Exception):
+            for stream in (sys.__stdout__, sys.__stderr__):
+                with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none, or it was closed
                     stream.flush()
         try:
             result = definition.encode_result(value, max_bytes=RESULT_LIMIT)
