@@ -10,7 +10,7 @@ from tenure import Tenure, current
 from tests.worker import program
 from tests.worker.program import journal
 
-LONG_EVERY, LONG = 60, 1.0
+LONG_EVERY, LONG = 61, 1.0
 
 
 def _is_long(number: int) -> bool:
