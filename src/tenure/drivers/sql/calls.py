@@ -37,13 +37,14 @@ class Calls(Generic[Tx]):
         self.waiters: Waiters = Waiters()
         self.watch: Watch = watch(self.waiters)
         self._engine = engine
-        self._lanes = lanes
+        self.lanes: bool = lanes
+        """Calls go over a network, each kind on a connection of its own."""
         self._lock = threading.Lock()
         self._engines: dict[str, Engine[Tx]] = {}
 
     def on(self, lane: Lane) -> Engine[Tx]:
         """Return the thread of a lane, or of all when there are none."""
-        name = lane if self._lanes else ""
+        name = lane if self.lanes else ""
         with self._lock:
             found = self._engines.get(name)
             if found is None:

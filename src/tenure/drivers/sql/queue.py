@@ -279,8 +279,8 @@ class SqlQueue(Generic[Tx]):
             partial(self._transitions.claim, claim=claim),
             durable=False,
             weight=claim.limit,
-            # After a claim that brought something the next one likely does, and a look before it would be wasted.
-            glance=None if self._fruitful else partial(self._transitions.glance, claim=claim),
+            # After a claim that brought something the next one likely does: a look before it would be a round trip.
+            glance=None if self._fruitful and self.here().lanes else partial(self._transitions.glance, claim=claim),
         )
         try:
             # Shielded: the cancellation of this task must not hide from us what the thread brings.
