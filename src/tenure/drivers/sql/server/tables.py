@@ -1,42 +1,25 @@
 """The tables, as SQLAlchemy knows them: what migrations start from. No statement of the driver is made here."""
 
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
     Engine,
+    Identity,
     Index,
-    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Sequence,
     SmallInteger,
-    String,
     Table,
     UniqueConstraint,
     inspect,
 )
-from sqlalchemy.dialects.mysql import LONGBLOB
-from sqlalchemy.dialects.postgresql import BYTEA
 
+from tenure.drivers.sql.server.columns import BYTES, OPTIONS, number, text
 from tenure.drivers.sql.server.names import BLOCK, Names
-
-_BYTES: Final = LargeBinary().with_variant(LONGBLOB(), "mysql", "mariadb").with_variant(BYTEA(), "postgresql")
-
-
-def _text(length: int) -> Any:
-    """Return a type of plain text that is compared byte by byte: `a` is not `A`, and nothing is padded."""
-    return (
-        String(length)
-        .with_variant(String(length, collation="C"), "postgresql")
-        .with_variant(String(length, collation="utf8mb4_bin"), "mysql", "mariadb")
-    )
-
-
-def _number(name: str, **options: Any) -> Column[int]:
-    return Column(name, BigInteger, nullable=False, autoincrement=False, **options)
 
 
 def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> MetaData:
@@ -45,55 +28,54 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
     Times are microseconds since 1970. ``shelf`` is the queue's line while a job waits, else the queue's number: a
     clear gives the queue a new line, so that a million jobs are out of reach in one step, and their rows are swept
     later. ``place`` is what a state is sorted by: the priority's negative, the due time, the deadline, the time of the
-    failure.
+    failure. In the outbox ``due`` and ``expires`` are times too, none is at once and never; ``keep`` is a duration;
+    ``sent`` is a JSON list of the ids of rows that were sent, and of which no answer is known.
     """
     names = names or Names()
     prefix = names.prefix
     meta = MetaData(schema=names.schema)
-    options: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
-    options |= {key.replace("mysql", "mariadb"): value for key, value in options.items()}
 
     def table(name: str, *parts: Any, **more: Any) -> Table:
-        return Table(f"{prefix}{name}", meta, *parts, **options, **more)
+        return Table(f"{prefix}{name}", meta, *parts, **OPTIONS, **more)
 
     table(
         "queues",
-        _number("number", primary_key=True),
-        Column("namespace", _text(128), nullable=False),
-        Column("name", _text(128), nullable=False),
-        _number("line"),
+        number("number", primary_key=True),
+        Column("namespace", text(128), nullable=False),
+        Column("name", text(128), nullable=False),
+        number("line"),
         UniqueConstraint("namespace", "name", name=f"{prefix}queues_by_name"),
     )
     # A queue's counters, in some slots that are added up: transactions that move the same one wait for each other.
     table(
         "counters",
-        _number("queue"),
+        number("queue"),
         Column("slot", SmallInteger, nullable=False, autoincrement=False),
-        *(_number(name) for name in ("ready", "later", "leased", "failed", "unreadable")),
+        *(number(name) for name in ("ready", "later", "leased", "failed", "unreadable")),
         PrimaryKeyConstraint("queue", "slot", name=f"{prefix}counters_pkey"),
         postgresql_with={"fillfactor": 50},
     )
     table(
         "jobs",
-        _number("incarnation", primary_key=True),
-        _number("queue"),
-        Column("id", _text(64), nullable=False),
-        _number("shelf"),
+        number("incarnation", primary_key=True),
+        number("queue"),
+        Column("id", text(64), nullable=False),
+        number("shelf"),
         Column("state", SmallInteger, nullable=False),
-        *(_number(name) for name in ("place", "entry", "since")),
+        *(number(name) for name in ("place", "entry", "since")),
         Column("priority", SmallInteger, nullable=False),
         Column("crash_limit", BigInteger),
         Column("expires", BigInteger),
-        *(_number(name, server_default="0") for name in ("deliveries", "free", "crashes")),
+        *(number(name, server_default="0") for name in ("deliveries", "free", "crashes")),
         Column("cancel_requested", SmallInteger, nullable=False, server_default="0"),
-        Column("token", _text(64)),
+        Column("token", text(64)),
         Column("length", BigInteger),
-        _number("fence", server_default="0"),
+        number("fence", server_default="0"),
         # Microseconds for which the job's end is kept; 0: it is not.
-        _number("keep", server_default="0"),
-        Column("envelope", _BYTES, nullable=False),
-        Column("progress", _BYTES),
-        Column("failure", _BYTES),
+        number("keep", server_default="0"),
+        Column("envelope", BYTES, nullable=False),
+        Column("progress", BYTES),
+        Column("failure", BYTES),
         CheckConstraint("state BETWEEN 0 AND 4", name=f"{prefix}jobs_state"),
         CheckConstraint("(state = 3) = (token IS NOT NULL)", name=f"{prefix}jobs_held"),
         UniqueConstraint("queue", "id", name=f"{prefix}jobs_by_id"),
@@ -102,52 +84,83 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
     # How jobs ended, until their time is over; then rows are swept, some with each call that writes.
     table(
         "endings",
-        _number("queue"),
-        Column("id", _text(64), nullable=False),
-        _number("incarnation"),
-        Column("state", _text(16), nullable=False),
-        *(_number(name) for name in ("ended", "kept_until")),
-        Column("result", _BYTES),
-        Column("failure", _BYTES),
+        number("queue"),
+        Column("id", text(64), nullable=False),
+        number("incarnation"),
+        Column("state", text(16), nullable=False),
+        *(number(name) for name in ("ended", "kept_until")),
+        Column("result", BYTES),
+        Column("failure", BYTES),
         PrimaryKeyConstraint("queue", "id", name=f"{prefix}endings_pkey"),
         Index(f"{prefix}endings_by_time", "queue", "kept_until"),
     )
     table(
         "unreadable",
-        _number("number", primary_key=True),
-        _number("queue"),
-        Column("id", _text(64), nullable=False),
-        _number("incarnation"),
-        _number("set_aside"),
-        Column("reason", _BYTES, nullable=False),
-        Column("envelope", _BYTES, nullable=False),
+        number("number", primary_key=True),
+        number("queue"),
+        Column("id", text(64), nullable=False),
+        number("incarnation"),
+        number("set_aside"),
+        Column("reason", BYTES, nullable=False),
+        Column("envelope", BYTES, nullable=False),
         Index(f"{prefix}unreadable_by_queue", "queue", "number"),
     )
     # The lines that a clear has abandoned and whose rows are not all gone yet.
-    table("cleared", _number("queue"), _number("shelf"), PrimaryKeyConstraint("queue", "shelf"))
+    table("cleared", number("queue"), number("shelf"), PrimaryKeyConstraint("queue", "shelf"))
     # By name, not by number: a queue may be paused before anything was pushed to it.
     table(
         "paused",
-        Column("namespace", _text(128), nullable=False),
-        Column("name", _text(128), nullable=False),
-        _number("since"),
+        Column("namespace", text(128), nullable=False),
+        Column("name", text(128), nullable=False),
+        number("since"),
         PrimaryKeyConstraint("namespace", "name"),
     )
     table(
         "settings",
-        Column("namespace", _text(128), nullable=False),
-        Column("name", _text(64), nullable=False),
-        Column("value", _text(255), nullable=False),
+        Column("namespace", text(128), nullable=False),
+        Column("name", text(64), nullable=False),
+        Column("value", text(255), nullable=False),
         PrimaryKeyConstraint("namespace", "name"),
     )
     # The last call of each connection that was committed: what is asked when the reply to a COMMIT was lost.
     table(
         "clients",
-        Column("client", _text(64), primary_key=True),
-        _number("number"),
-        _number("seen"),
+        Column("client", text(64), primary_key=True),
+        number("number"),
+        number("seen"),
         Index(f"{prefix}clients_by_age", "seen"),
         postgresql_with={"fillfactor": 50},
+    )
+    # Jobs of other connections, pushed in a transaction of this database, until the relay has moved them there. Several
+    # transactions commit in another order than that of their ids, so a relay deletes what it moved and keeps no mark.
+    table(
+        "outbox",
+        Column("id", BigInteger, Identity(), primary_key=True),
+        Column("namespace", text(128), nullable=False),
+        Column("target", text(64), nullable=False),
+        Column("queue", text(128), nullable=False),
+        Column("job", text(64), nullable=False),
+        Column("priority", SmallInteger, nullable=False, server_default="0"),
+        Column("durability", SmallInteger, nullable=False, server_default="1"),
+        Column("crash_limit", BigInteger),
+        Column("due", BigInteger),
+        Column("expires", BigInteger),
+        number("keep", server_default="0"),
+        number("created"),
+        Column("envelope", BYTES, nullable=False),
+        Index(f"{prefix}outbox_by_queue", "namespace", "target", "queue", "id"),
+    )
+    # The last call of the relay to a queue of a connection: recorded before it is sent, so that a successor repeats it.
+    table(
+        "outbox_relay",
+        Column("namespace", text(128), nullable=False),
+        Column("target", text(64), nullable=False),
+        Column("queue", text(128), nullable=False),
+        Column("client", text(64), nullable=False),
+        number("number"),
+        Column("sent", BYTES),
+        number("seen"),
+        PrimaryKeyConstraint("namespace", "target", "queue"),
     )
     # What must be told apart or sorted by age: incarnations, places in a line, shelves.
     if dialect == "postgresql":
