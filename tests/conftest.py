@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from tenure.drivers.sql.server.tables import create_tables
+from tenure.databases import of
+from tenure.drivers.sql.migrations import Migrations
 from tests.support import databases, servers
 
 pytest_plugins = ["tests.support.proven", "tests.support.counts"]
@@ -74,7 +75,7 @@ def postgresql() -> Iterator[databases.Database]:
         missing("PostgreSQL", "apt-get install postgresql")
     else:
         with databases.postgres(programs) as database:
-            create_tables(database.engine())
+            Migrations(of(database.url, "tests")).upgrade()
             yield database
 
 
@@ -86,7 +87,7 @@ def mariadb() -> Iterator[databases.Database]:
         missing("MariaDB", "apt-get install mariadb-server-core mariadb-client-core")
     else:
         with databases.mariadb(program) as database:
-            create_tables(database.engine())
+            Migrations(of(database.url, "tests")).upgrade()
             yield database
 
 

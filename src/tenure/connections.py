@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tenure.config import DEFAULT, ConnectionSettings, Settings
-from tenure.databases import DatabaseUrl
+from tenure.databases import DatabaseUrl, Server
 from tenure.drivers.sync import Runner
 from tenure.errors import MissingExtra
 from tenure.portal import portal
@@ -130,11 +130,16 @@ class Connections:
         return SyncQueue(self._runner)
 
 
-def _database(url: DatabaseUrl, settings: ConnectionSettings) -> Queue:
-    extra, *libraries = ("postgres", "psycopg") if url.server == "postgresql" else ("mysql", "pymysql")
-    for library in (*libraries, "sqlalchemy"):
+def require_database(server: Server, needed_for: str, *more: str) -> None:
+    """Raise ``MissingExtra`` when the client library of a database server, or another library, is not installed."""
+    extra, client = ("postgres", "psycopg") if server == "postgresql" else ("mysql", "pymysql")
+    for library in (client, *more):
         if importlib.util.find_spec(library) is None:
-            raise MissingExtra(extra, f"a {url.server}:// connection")
+            raise MissingExtra(extra, needed_for)
+
+
+def _database(url: DatabaseUrl, settings: ConnectionSettings) -> Queue:
+    require_database(url.server, f"a {url.server}:// connection", "sqlalchemy")
     if url.server == "postgresql":
         from tenure.drivers.sql.postgresql import PostgresQueue  # noqa: PLC0415 - an extra, imported when it is used
 

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tenure.app import Tenure
-from tenure.cli.store import Where
-from tenure.cli.target import find_app
+from tenure.cli.store import Where, app_of
 
 T = TypeVar("T")
 
@@ -20,5 +19,5 @@ def with_app(where: Where, action: Callable[[Tenure], Awaitable[T]]) -> T:
         finally:
             await app.aclose()
 
-    app = find_app(where.app) if where.app else Tenure(where.url, namespace=where.namespace)
+    app = app_of(where)
     return asyncio.run(run())

@@ -53,5 +53,10 @@ def operate(where: Where, action: Callable[[Store], Awaitable[T]]) -> T:
         finally:
             await app.aclose()
 
-    app = find_app(where.app) if where.app else Tenure(where.url, namespace=where.namespace)
+    app = app_of(where)
     return asyncio.run(run())
+
+
+def app_of(where: Where) -> Tenure:
+    """Return the user's own application, or a bare one on the store that is named."""
+    return find_app(where.app) if where.app else Tenure(where.url, namespace=where.namespace)

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pymysql
 from sqlalchemy import Connection
@@ -20,7 +20,7 @@ class MysqlTarget:
     """One database of MySQL or MariaDB."""
 
     dialect: Dialect = "mysql"
-    scheme: Final[str] = "mysql+pymysql"
+    scheme: str = "mysql+pymysql"
 
     def __init__(self, url: DatabaseUrl) -> None:
         self._parameters = Mysql.parameters(url)

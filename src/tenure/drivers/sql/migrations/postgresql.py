@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any
 
 import psycopg
 from sqlalchemy import Connection
@@ -18,7 +18,7 @@ class PostgresTarget:
     """One PostgreSQL database."""
 
     dialect: Dialect = "postgresql"
-    scheme: Final[str] = "postgresql+psycopg"
+    scheme: str = "postgresql+psycopg"
 
     def __init__(self, url: DatabaseUrl) -> None:
         self._parameters = Postgres.parameters(url)

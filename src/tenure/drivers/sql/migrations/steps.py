@@ -39,7 +39,7 @@ def index(name: str, table: str, *columns: str) -> None:
         op.create_index(name, table, list(columns), schema=own.schema)
 
 
-def sequence(name: str, **options: int) -> None:
+def sequence(name: str, **options: Any) -> None:
     """Make a sequence; PostgreSQL only."""
     own = names()
     op.execute(CreateSequence(Sequence(own.prefix + name, schema=own.schema, **options), if_not_exists=True))

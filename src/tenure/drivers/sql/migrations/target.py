@@ -22,8 +22,7 @@ class Target(Protocol):
     """How SQLAlchemy calls the server and its client library."""
 
     def connect(self) -> Any:
-        """Open a connection of the library, without limits on how long a statement takes; raises
-        ``ConnectionFailed``."""
+        """Open a connection of the library, on which a statement may take long; raises ``ConnectionFailed``."""
         ...
 
     def guards(self, key: int) -> Sequence[str]:

@@ -44,6 +44,7 @@ _KEPT_ALIVE: Final[Mapping[str, Any]] = {
 _REFUSALS: Final[Mapping[str, tuple[str, str]]] = {
     "42P01": NO_TABLES,
     "42703": NO_TABLES,
+    "3F000": ("SCHEMA", "there is no such schema; create it, or name another in the URL"),
     "42501": ("RIGHTS", "the user lacks a right on tenure's tables or their sequence; grant it"),
     "53100": ("FULL", "the server's disk is full; make room"),
     "53200": ("MEMORY", "the server is out of memory"),

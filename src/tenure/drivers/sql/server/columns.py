@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import BYTEA
 
 BYTES: Final = LargeBinary().with_variant(LONGBLOB(), "mysql", "mariadb").with_variant(BYTEA(), "postgresql")
 
-OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
+OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
     {
         f"{dialect}_{name}": value
         for dialect in ("mysql", "mariadb")

@@ -6,7 +6,8 @@ from tenure.errors import ConnectionFailed
 
 NO_TABLES: Final = (
     "NOTABLES",
-    "tenure's tables are not in this database, or are those of an older version: run `tenure migrate`",
+    "tenure's tables are not in this database, or not those that this version works with: run `tenure migrate`, or "
+    "upgrade this tenure if a newer one has run it",
 )
 
 _REASONS: Final = (

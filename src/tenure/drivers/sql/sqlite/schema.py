@@ -149,7 +149,44 @@ THIRD: Final = (
     """,
 )
 
-VERSIONS: Final = (FIRST, SECOND, THIRD)
+FOURTH: Final = (
+    # Jobs of other connections, pushed in a transaction of this file, until the relay has moved them there. None in
+    # ``due`` is at once, none in ``expires`` never; ``keep`` is a duration.
+    """
+    CREATE TABLE tenure_outbox (
+        id INTEGER PRIMARY KEY,
+        namespace TEXT NOT NULL,
+        target TEXT NOT NULL,
+        queue TEXT NOT NULL,
+        job TEXT NOT NULL,
+        priority INTEGER NOT NULL DEFAULT 0 CHECK (priority BETWEEN -100 AND 100),
+        durability INTEGER NOT NULL DEFAULT 1 CHECK (durability BETWEEN 1 AND 3),
+        crash_limit INTEGER,
+        due INTEGER,
+        expires INTEGER,
+        keep INTEGER NOT NULL DEFAULT 0 CHECK (keep >= 0),
+        created INTEGER NOT NULL,
+        envelope BLOB NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX tenure_outbox_by_queue ON tenure_outbox (namespace, target, queue, id)",
+    # The last call of the relay to a queue of a connection: recorded before it is sent, so that a successor repeats it.
+    # ``sent`` is a JSON list of the ids of rows of which no answer is known.
+    """
+    CREATE TABLE tenure_outbox_relay (
+        namespace TEXT NOT NULL,
+        target TEXT NOT NULL,
+        queue TEXT NOT NULL,
+        client TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        sent BLOB,
+        seen INTEGER NOT NULL,
+        PRIMARY KEY (namespace, target, queue)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+VERSIONS: Final = (FIRST, SECOND, THIRD, FOURTH)
 """What each version of the schema adds to the one before. A version that was released is never changed again."""
 
 VERSION: Final = len(VERSIONS)
