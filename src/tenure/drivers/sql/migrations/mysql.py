@@ -13,7 +13,7 @@ from tenure.drivers.sql.mysql.server import CONNECT, Mysql, troubles
 from tenure.drivers.sql.server.connection import Again
 from tenure.drivers.sql.server.faults import connecting
 from tenure.drivers.sql.server.statements import Dialect
-from tenure.errors import StoreError, StoreRefused
+from tenure.errors import StoreError
 
 
 class MysqlTarget:
@@ -52,6 +52,6 @@ class MysqlTarget:
         try:
             with troubles():
                 yield
-        except StoreRefused as error:
-            problem = f"{error.problem} ({error.code})"
-            raise StoreError(f"a migration ended half-way: {problem}; run it again, it goes on from there") from None
+        except StoreError as error:
+            said = str(error).removesuffix("; nothing was written")
+            raise StoreError(f"{said}; what the migration did before that stays: run it again") from None

@@ -56,12 +56,13 @@ class Given:
 class Migrations:
     """The tables of one database server, and their versions.
 
-    Every call opens a connection of its own and closes it. Raises ``ConnectionFailed``, and ``StoreRefused`` with
-    the reason: in both cases no migration was left half-way, but on MySQL, which has no transaction around a change
-    of tables; run again, it goes on from there.
+    Every call opens a connection of its own and closes it; threads take turns. Raises ``ConnectionFailed``, and
+    ``StoreError`` with the reason; no migration is left half-way, but on MySQL, which has no transaction around a
+    change of tables: there it may be run again.
     """
 
-    def __init__(self, url: DatabaseUrl, versions: Path = VERSIONS) -> None:
+    def __init__(self, url: DatabaseUrl, *, versions: Path = VERSIONS, tries: int = MOST_TRIES) -> None:
+        self._tries = tries
         self._names = named(url)
         self._target = _target(url)
         self._key = self._names.key("migrate", url.database)
@@ -134,7 +135,7 @@ class Migrations:
             )
 
     def _patiently(self, step: Callable[[], str | None]) -> str | None:
-        for tries in range(MOST_TRIES):
+        for tries in range(self._tries):
             try:
                 return step()
             except Again:
