@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -69,18 +70,35 @@ def test_a_second_run_does_nothing_and_says_so(tables: Tables) -> None:
 
 def test_processes_that_migrate_at_once_do_it_once(tables: Tables) -> None:
     env = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TENURE_URL": tables.url}
+    cwd = tables.place.database.directory
     with contextlib.ExitStack() as stack:
-        children = [
-            stack.enter_context(
-                processes.python("-m", "tenure", "migrate", env=env, cwd=tables.place.database.directory)
-            )
-            for _ in range(2)
-        ]
+        with migrating(tables):
+            children = [
+                stack.enter_context(processes.python("-m", "tenure", "migrate", env=env, cwd=cwd)) for _ in range(2)
+            ]
+            processes.eventually(lambda: waiting(tables) == 2, 40, what="both wait for the one that migrates")
         for child in children:
             assert child.wait(40) == 0, child.output
         said = "".join(child.output for child in children)
     assert said.count(f"migrated to version {NEWEST}") == 1
     assert said.count(f"up to date: version {NEWEST}") == 2
+
+
+@contextlib.contextmanager
+def migrating(tables: Tables) -> Iterator[None]:
+    """Hold the lock of a migration of these tables."""
+    key = tables.names.key("migrate", databases.of(tables.url, "tests").database)
+    with tables.place.database.engine().begin() as connection:
+        lock = f"pg_advisory_xact_lock({key})" if tables.place.postgres else f"GET_LOCK('tenure.{key}', 0)"
+        connection.exec_driver_sql(f"SELECT {lock}")
+        yield
+
+
+def waiting(tables: Tables) -> int:
+    """Return how many sessions wait for such a lock."""
+    if tables.place.postgres:
+        return len(tables.place.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory'"))
+    return len(tables.place.ask("SELECT 1 FROM information_schema.processlist WHERE state = 'User lock'"))
 
 
 def test_a_migration_that_fails_can_be_run_again(tables: Tables, tmp_path: pathlib.Path) -> None:
