@@ -62,7 +62,14 @@ def _mysql(tables: Tables) -> list[str]:
         "SELECT table_name FROM information_schema.tables WHERE table_schema = database() AND table_name LIKE :like",
         like=tables.names.prefix.replace("_", r"\_") + "%",
     )
-    return [" ".join(tables.place.ask(f"SHOW CREATE TABLE {name}")[0]) for (name,) in names]
+    return [_lines(name, tables.place.ask(f"SHOW CREATE TABLE {name}")[0][1]) for (name,) in names]
+
+
+def _lines(name: str, text: str) -> str:
+    """Return a table's definition with its columns as they come, and with its keys and checks in one order."""
+    lines = [line.strip().rstrip(",") for line in text.splitlines()]
+    columns = [line for line in lines if line.startswith("`")]
+    return "\n".join([name, *columns, *sorted(set(lines) - set(columns))])
 
 
 def _postgres(tables: Tables) -> list[str]:
