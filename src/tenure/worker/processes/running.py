@@ -57,8 +57,9 @@ class Runner:
             self._teller.end()
             # What it has printed belongs before whatever the worker says of it.
             for stream in (sys.__stdout__, sys.__stderr__):
-                with contextlib.suppress(AttributeError, OSError, ValueError):  # there is none, or it was closed
-                    stream.flush()
+                with contextlib.suppress(OSError, ValueError):  # it was closed
+                    if stream is not None:
+                        stream.flush()
         try:
             result = definition.encode_result(value, max_bytes=RESULT_LIMIT)
         except Unkeepable as error:

@@ -12,7 +12,7 @@ from tenure.drivers.sql.migrations.target import BRIEF, WAIT
 from tenure.drivers.sql.mysql.server import CONNECT, Mysql, troubles
 from tenure.drivers.sql.server.connection import Again
 from tenure.drivers.sql.server.faults import connecting
-from tenure.drivers.sql.server.statements import Dialect
+from tenure.drivers.sql.server.texts import Dialect
 from tenure.errors import StoreError
 
 

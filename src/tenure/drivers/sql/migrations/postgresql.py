@@ -11,7 +11,7 @@ from tenure.databases import DatabaseUrl
 from tenure.drivers.sql.migrations.target import BRIEF, WAIT
 from tenure.drivers.sql.postgresql.server import CONNECT, Postgres, troubles
 from tenure.drivers.sql.server.faults import connecting
-from tenure.drivers.sql.server.statements import Dialect
+from tenure.drivers.sql.server.texts import Dialect
 
 
 class PostgresTarget:

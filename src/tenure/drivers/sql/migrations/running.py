@@ -22,7 +22,7 @@ from tenure.drivers.sql.migrations.target import Target
 from tenure.drivers.sql.server.connection import Again, Lost
 from tenure.drivers.sql.server.driver import named
 from tenure.drivers.sql.server.names import Names
-from tenure.drivers.sql.server.statements import Dialect
+from tenure.drivers.sql.server.texts import Dialect
 from tenure.errors import ConnectionFailed, InvalidOption, StoreRefused
 
 VERSIONS: Final = Path(__file__).with_name("versions")

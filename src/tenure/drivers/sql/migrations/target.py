@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection
 
-from tenure.drivers.sql.server.statements import Dialect
+from tenure.drivers.sql.server.texts import Dialect
 
 WAIT: Final = 10
 """Seconds in which another migration of the same tables must end, before one more try."""
