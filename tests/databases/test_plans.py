@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.drivers.sql.server import statements
+from tenure.drivers.sql.server import questions, statements
 from tenure.drivers.sql.server.names import Names
 from tenure.drivers.sql.server.tables import create_tables, drop_tables
 from tenure.drivers.sql.server.texts import Statement, Texts
@@ -63,10 +63,10 @@ READS: dict[str, tuple[Statement, dict[str, Any]]] = {
     "due": (statements.DUE, {"shelf": "line", "now": 10**15, "step": 100}),
     "lapsed": (statements.LAPSED, {"shelf": "number", "now": 10**15, "step": 100}),
     "held": (statements.HELD, {"incarnations": list(range(BASE + 1, BASE + LIMIT))}),
-    "place": (statements.NEXT_PLACE, {"shelf": "line", "state": 0, "place": -1}),
+    "place": (questions.NEXT_PLACE, {"shelf": "line", "state": 0, "place": -1}),
     "prunable": (statements.PRUNABLE, {"shelf": "number", "until": 0, "step": 100}),
-    "failed": (statements.FAILED_PAGE, {"shelf": "number", "limit": LIMIT, "offset": 0}),
-    "page": (statements.JOBS_PAGE, {"shelf": "line", "state": 0, "place": -1, "entry": 3000, "limit": LIMIT}),
+    "failed": (questions.FAILED_PAGE, {"shelf": "number", "limit": LIMIT, "offset": 0}),
+    "page": (questions.JOBS_PAGE, {"shelf": "line", "state": 0, "place": -1, "entry": 3000, "limit": LIMIT}),
     "jobs": (statements.LOCK_JOBS, {"queue": "number", "ids": [f"r{n}" for n in range(LIMIT)]}),
     "cleared": (statements.FIND_CLEARED, {"queue": "number", "ids": [f"r{n}" for n in range(LIMIT)], "line": 1}),
     "leftovers": (statements.LEFTOVERS, {"shelf": -1, "step": 100}),

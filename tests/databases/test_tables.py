@@ -1,14 +1,16 @@
 """Tables where they are wanted, and clear words where they are not; names byte by byte, payloads whole."""
 
 import asyncio
+import inspect
 import re
 import time
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 import sqlalchemy
 
-from tenure.drivers.sql.server import statements
+from tenure.drivers.sql.server import questions, statements
 from tenure.drivers.sql.server.names import Names
 from tenure.drivers.sql.server.tables import create_tables, drop_tables, missing_tables
 from tenure.drivers.sql.server.texts import Differ, Each, Insert, Texts
@@ -119,10 +121,11 @@ async def test_leases_that_a_clock_left_far_ahead_are_pulled_back(place: Place, 
     assert again.fence > lease.fence
 
 
-def test_every_statement_says_what_it_is_for() -> None:
-    source = statements.__loader__.get_source(statements.__name__)  # type: ignore[union-attr]
+@pytest.mark.parametrize(("module", "least"), [(statements, 35), (questions, 8)])
+def test_every_statement_says_what_it_is_for(module: ModuleType, least: int) -> None:
+    source = inspect.getsource(module)
     kinds = (str, Each, Insert, Differ)
-    names = [name for name, value in vars(statements).items() if name.isupper() and isinstance(value, kinds)]
-    assert len(names) > 40
+    names = [name for name, value in vars(module).items() if name.isupper() and isinstance(value, kinds)]
+    assert len(names) > least
     for name in names:
         assert re.search(rf'^{name}: Final = .*?^"""[A-Z]', source, re.DOTALL | re.MULTILINE), name

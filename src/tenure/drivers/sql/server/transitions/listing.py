@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from tenure.drivers.sql.rows import BEFORE_ALL, CURSORS, held_page, page
-from tenure.drivers.sql.server import statements
+from tenure.drivers.sql.server import questions
 from tenure.drivers.sql.server.texts import DELAYED, LEASED, READY, SUSPECT
 from tenure.drivers.sql.server.transaction import Transaction
 from tenure.operating import HeldPage, JobPage
@@ -22,7 +22,7 @@ def jobs(transaction: Transaction, name: str, state: JobState, limit: int, curso
     values = {"shelf": shelf, "place": place, "entry": entry, "limit": limit + 1}
     rows: list[Any] = []
     for line in _LINES[state]:
-        rows += transaction.all(statements.JOBS_PAGE, state=line, **values)
+        rows += transaction.all(questions.JOBS_PAGE, state=line, **values)
     return page(name, state, rows, limit, transaction.now)
 
 
@@ -33,5 +33,5 @@ def held(transaction: Transaction, name: str, prefix: str, *, limit: int, cursor
     if queue is None:
         return HeldPage(leases=[], cursor=None)
     values = {"shelf": queue.number, "place": place, "entry": entry, "limit": limit}
-    rows = transaction.all(statements.HELD_PAGE, prefix=prefix, length=len(prefix), **values)
+    rows = transaction.all(questions.HELD_PAGE, prefix=prefix, length=len(prefix), **values)
     return held_page(name, rows, limit, now=transaction.now, sent=sent)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.drivers.sql.server import statements
+from tenure.drivers.sql.server import questions, statements
 from tenure.drivers.sql.server.texts import DELAYED, LEASED, READY, SUSPECT
 from tenure.drivers.sql.server.transaction import QueueRow, Transaction
 from tenure.drivers.sql.units import SECOND
@@ -26,7 +26,7 @@ def counts(transaction: Transaction, name: str) -> Counts:
     if queue is None:
         return Counts(ready=0, delayed=0, leased=0, lapsed=0, failed=0, unreadable=0, oldest_age=None)
     now = transaction.now
-    row = transaction.one(statements.COUNTED, queue=queue.number, now=now)
+    row = transaction.one(questions.COUNTED, queue=queue.number, now=now)
     ready, delayed, leased, failed, unreadable, lapsed = (int(one or 0) for one in row)
     oldest = _oldest(transaction, queue.line) if ready else None
     return Counts(
@@ -45,7 +45,7 @@ def _oldest(transaction: Transaction, line: int) -> int | None:
     times: list[int] = []
     for state in (READY, SUSPECT):
         place = -(2**63)
-        while row := transaction.one(statements.NEXT_PLACE, shelf=line, state=state, place=place):
+        while row := transaction.one(questions.NEXT_PLACE, shelf=line, state=state, place=place):
             place, since = row
             times.append(since)
     return min(times, default=None)
@@ -82,14 +82,14 @@ def failed(transaction: Transaction, name: str, limit: int, offset: int) -> list
     queue = transaction.known(name)
     if queue is None:
         return []
-    rows = transaction.all(statements.FAILED_PAGE, shelf=queue.number, limit=limit, offset=offset)
+    rows = transaction.all(questions.FAILED_PAGE, shelf=queue.number, limit=limit, offset=offset)
     return [_record(name, row) for row in rows]
 
 
 def failed_record(transaction: Transaction, name: str, job_id: str) -> FailedRecord | None:
     """Return one failed job, or None."""
     queue = transaction.known(name)
-    row = queue and transaction.one(statements.FAILED_ONE, queue=queue.number, id=job_id)
+    row = queue and transaction.one(questions.FAILED_ONE, queue=queue.number, id=job_id)
     return _record(name, row) if row else None
 
 

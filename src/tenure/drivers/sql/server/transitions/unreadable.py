@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tenure.drivers.sql.server import statements
+from tenure.drivers.sql.server import questions
 from tenure.drivers.sql.server.transaction import QueueRow, Transaction
 from tenure.drivers.sql.units import SECOND
 from tenure.operating import UnreadableRecord
@@ -14,7 +14,7 @@ def records(transaction: Transaction, name: str, limit: int, after: int) -> list
     queue = transaction.known(name)
     if queue is None:
         return []
-    rows = transaction.all(statements.UNREADABLE_PAGE, queue=queue.number, after=after, limit=limit)
+    rows = transaction.all(questions.UNREADABLE_PAGE, queue=queue.number, after=after, limit=limit)
     return [
         UnreadableRecord(
             queue=name,
@@ -33,7 +33,7 @@ def content(transaction: Transaction, name: str, key: str) -> bytes | None:
     queue, number = transaction.known(name), record_number(key)
     if queue is None or number is None:
         return None
-    row = transaction.one(statements.UNREADABLE_BYTES, number=number, queue=queue.number)
+    row = transaction.one(questions.UNREADABLE_BYTES, number=number, queue=queue.number)
     return None if row is None else bytes(row[0])
 
 
@@ -44,7 +44,7 @@ def drop(transaction: Transaction, name: str, keys: Sequence[str]) -> list[bool]
 
 
 def _drop(transaction: Transaction, queue: QueueRow, number: int | None) -> bool:
-    if number is None or not transaction.change(statements.DROP_UNREADABLE, number=number, queue=queue.number):
+    if number is None or not transaction.change(questions.DROP_UNREADABLE, number=number, queue=queue.number):
         return False
     queue.unreadable -= 1
     return True
