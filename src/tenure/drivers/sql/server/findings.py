@@ -79,7 +79,7 @@ def tables(there: Iterable[str], indexes: Iterable[str], names: Names, *, sequen
             "indexes",
             f"indexes are missing: {', '.join(lost)}",
             "every claim reads the whole backlog, or an id makes two jobs",
-            "make them again: see the tables' definition in the documentation",
+            "make them again, as `tenure migrate --sql` shows them",
         )
 
 
