@@ -9,8 +9,10 @@ import msgspec
 
 from tenure.app import Tenure
 from tenure.cli import logs
+from tenure.cli.answering import answering_for_all, telling
 from tenure.cli.errors import ExitCode, run
 from tenure.cli.target import find_app
+from tenure.web.server import Listener
 from tenure.worker import ExitReason, Worker, WorkerOptions
 from tenure.worker.marker import RestartMarker, control
 from tenure.worker.options import Ended
@@ -29,10 +31,19 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     recycle: RecycleAt
     log_level: str
     log_format: logs.Format
+    tells: bool
+    """Whether it counts, and answers its supervisor."""
 
 
 def run_children(
-    app: Tenure, options: WorkerOptions, *, target: str | None, workers: int, log_level: str, log_format: logs.Format
+    app: Tenure,
+    options: WorkerOptions,
+    listener: Listener | None,
+    *,
+    target: str | None,
+    workers: int,
+    log_level: str,
+    log_format: logs.Format,
 ) -> Ended:
     """Supervise so many worker processes until they end, and return how. The limits are those of each."""
     assignment = Assignment(
@@ -41,6 +52,7 @@ def run_children(
         recycle=RecycleAt(max_jobs=options.max_jobs, max_time=options.max_time, memory=options.memory),
         log_level=log_level,
         log_format=log_format,
+        tells=listener is not None,
     )
 
     def assigned(holder: str) -> bytes:
@@ -48,21 +60,23 @@ def run_children(
         return msgspec.json.encode(msgspec.structs.replace(assignment, options=options)) + b"\n"
 
     launch = Launch(command=(sys.executable, "-m", MODULE), assignment=assigned)
-    return run_supervisor(app, launch, options, workers)
+    around = None if listener is None else answering_for_all(listener)
+    return run_supervisor(app, launch, options, workers, around=around)
 
 
 def main() -> None:
-    """Be a child: the only argument is the number of the socket that the supervisor is at the other end of."""
+    """Be a child: the arguments are the numbers of two sockets that the supervisor is at the other end of."""
     # Until the worker handles its signals itself, they end it all the same, and in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    end = socket.socket(fileno=int(sys.argv[1]))
-    # Not for the processes that jobs start: as long as anybody has the line, it does not end.
-    end.set_inheritable(False)
-    sys.exit(run(lambda: _work(end)))
+    asked, talk = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    # Not for the processes that jobs start: as long as anybody has a line, it does not end.
+    for end in (asked, talk):
+        end.set_inheritable(False)
+    sys.exit(run(lambda: _work(asked, talk)))
 
 
-def _work(end: socket.socket) -> int:
-    line = _first_line(end)
+def _work(asked: socket.socket, talk: socket.socket) -> int:
+    line = _first_line(talk)
     if line is None:
         return ExitCode.DONE
     assignment = msgspec.json.decode(line, type=Assignment)
@@ -72,8 +86,11 @@ def _work(end: socket.socket) -> int:
         options = assignment.options
         worker = Worker(app, options)
         marker = RestartMarker(control(app.queue(options.connection)))
-        attendance = Attendance(app, worker, Recycling(assignment.recycle, marker, lambda: worker.vitals.finished), end)
-        ended = run_attended(app, worker, attend=attendance.run)
+        attendance = Attendance(
+            app, worker, Recycling(assignment.recycle, marker, lambda: worker.vitals.finished), talk
+        )
+        around = telling(asked, app) if assignment.tells else None
+        ended = run_attended(app, worker, attend=attendance.run, around=around)
     except KeyboardInterrupt:
         return ExitCode.DONE
     attendance.end(ended)

@@ -16,7 +16,7 @@ from tenure.cli.child import exit_code, run_children
 from tenure.cli.options import Claimed, claimed_queues, seconds, setting, size
 from tenure.cli.reload import run_reloading
 from tenure.cli.target import Target, find_target, load
-from tenure.web.server import Address
+from tenure.web.server import Address, Listener
 from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 from tenure.worker.options import STALL_TIMEOUT
 
@@ -97,8 +97,8 @@ def worker(
     Ctrl-C end the worker in order: it claims no more, lets running jobs end, gives back the rest. A second signal
     gives them back at once, and the exit code is 1 then.
     """
-    if workers is not None and (once or http is not None):
-        raise click.UsageError(f"{'--once' if once else '--http'} is for one process, without --workers")
+    if workers is not None and once:
+        raise click.UsageError("--once is for one process, without --workers")
     say = logs.set_up(log_level, log_format, processes=workers is not None)
     options = WorkerOptions(
         queues=claimed.names,
@@ -135,7 +135,7 @@ def _run(
     options: WorkerOptions,
     http: Address | None,
     say: Callable[[str], None],
-    several: Callable[[Tenure, WorkerOptions], Ended] | None,
+    several: Callable[[Tenure, WorkerOptions, Listener | None], Ended] | None,
 ) -> Ended:
     # The worker handles its signals from its start on. Before that, while the application is imported, either of the
     # two that stop a worker in order finds none that runs: the order is the same, and so is the exit code.
@@ -147,7 +147,7 @@ def _run(
             for warning in warnings(app, options):
                 logger.warning("%s", warning)
             if several is not None:
-                return several(app, options)
+                return several(app, options, listener)
             return run_worker(app, options, around=answering(listener, app) if listener else None)
     except KeyboardInterrupt:
         return Ended(ExitReason.SHUTDOWN)

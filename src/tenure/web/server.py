@@ -9,7 +9,7 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final, NamedTuple, cast
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     content_type: str = TEXT
 
 
-Routes = Mapping[str, Callable[[], Answer]]
+Routes = Mapping[str, Callable[[], Answer | Awaitable[Answer]]]
 
 
 class Address(NamedTuple):
@@ -132,16 +132,17 @@ class _Serving:
         method, target, _ = words
         if method not in {b"GET", b"HEAD"}:
             return _encoded(_plain(HTTPStatus.METHOD_NOT_ALLOWED), ("Allow: GET, HEAD",))
-        answer = self._of(target.split(b"?", 1)[0].decode("latin-1"))
+        answer = await self._of(target.split(b"?", 1)[0].decode("latin-1"))
         return _encoded(answer, bodyless=method == b"HEAD")
 
-    def _of(self, path: str) -> Answer:
+    async def _of(self, path: str) -> Answer:
         route = self._routes.get(path)
         if route is None:
             known = " ".join(self._routes)
             return Answer(HTTPStatus.NOT_FOUND, f"Not Found; there is {known}\n".encode())
         try:
-            return route()
+            answer = route()
+            return answer if isinstance(answer, Answer) else await answer
         except Exception as error:  # noqa: BLE001 - a probe that gets no answer takes the whole process for dead
             logger.warning("%s could not be answered: %s", path, type(error).__name__)
             return _plain(HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,12 +49,12 @@ def _most_memory() -> int | None:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def child_options(inherited: int) -> dict[str, Any]:
-    """Return how ``Popen`` starts a child that inherits this file descriptor and no other.
+def child_options(inherited: Sequence[int]) -> dict[str, Any]:
+    """Return how ``Popen`` starts a child that inherits these file descriptors and no others.
 
     It leads a session of its own: Ctrl-C at the terminal reaches the supervisor alone, which passes it on once.
     """
-    return {"pass_fds": (inherited,), "start_new_session": True}
+    return {"pass_fds": tuple(inherited), "start_new_session": True}
 
 
 def exit_text(code: int) -> str:

@@ -23,6 +23,7 @@ from tenure.events import (
     LeaseLost,
     SettlementLost,
 )
+from tenure.ext.prometheus.families import encoded
 from tenure.ext.prometheus.vitals import VitalsCollector
 from tenure.worker.vitals import Vitals
 
@@ -89,6 +90,10 @@ class WorkerMetrics:
     def text(self) -> bytes:
         """Return all of them in Prometheus' text form. Safe from any thread."""
         return generate_latest(self._registry)
+
+    def data(self) -> bytes:
+        """Return all of them for the supervisor, which adds up those of its children. Safe from any thread."""
+        return encoded(self._registry.collect())
 
     def _started(self, event: AttemptStarted) -> None:
         if event.lease.waited is not None:

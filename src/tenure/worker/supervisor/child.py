@@ -14,6 +14,7 @@ import msgspec
 from tenure.naming import new_holder
 from tenure.worker import platform
 from tenure.worker.options import ExitReason
+from tenure.worker.supervisor.asking import Asking
 from tenure.worker.supervisor.talk import Ending, Relief, Retire, Started, Talk
 
 LAST_WORDS: Final = 0.5
@@ -24,9 +25,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """How a child is started."""
 
     command: tuple[str, ...]
-    """The number of the inherited socket is put behind it."""
+    """The numbers of the two inherited sockets are put behind it: that of the questions, that of the talk."""
     assignment: Callable[[str], bytes]
-    """What it reads first from that socket, one line, for the holder that it is to claim as."""
+    """What it reads first from the talk, one line, for the holder that it is to claim as."""
 
 
 class ChildState(StrEnum):
@@ -43,9 +44,15 @@ class ChildState(StrEnum):
 class Child:
     """One child process, from its start to its end."""
 
-    def __init__(self, process: asyncio.subprocess.Process, talk: Talk, holder: str) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, talk: Talk, asking: Asking, *, holder: str, seat: int
+    ) -> None:
         self._process = process
         self._talk = talk
+        self.asking: Asking = asking
+        """Asks it how it fares."""
+        self.seat: int = seat
+        """The number of its place in the crew; while it is replaced, another one has the same."""
         self._since = time.monotonic()
         self._until: float | None = None
         self.holder: str = holder
@@ -62,23 +69,24 @@ class Child:
         self.ended: asyncio.Event = asyncio.Event()
 
     @classmethod
-    async def start(cls, launch: Launch) -> "Child":
+    async def start(cls, launch: Launch, seat: int) -> "Child":
         """Start a child in this process' directory and environment, without its standard input."""
         holder = new_holder()
-        ours, theirs = socket.socketpair()
+        (asks, asked), (talks, talked) = socket.socketpair(), socket.socketpair()
         try:
-            with theirs:
-                number = theirs.fileno()
+            with asked, talked:
+                numbers = asked.fileno(), talked.fileno()
                 process = await asyncio.create_subprocess_exec(
                     *launch.command,
-                    str(number),
+                    *map(str, numbers),
                     stdin=asyncio.subprocess.DEVNULL,
-                    **platform.child_options(number),
+                    **platform.child_options(numbers),
                 )
-            ours.sendall(launch.assignment(holder))
-            return cls(process, await Talk.over(ours), holder)
+            talks.sendall(launch.assignment(holder))
+            return cls(process, await Talk.over(talks), await Asking.over(asks), holder=holder, seat=seat)
         except BaseException:
-            ours.close()  # and a child that has started reads the end, and goes
+            asks.close()
+            talks.close()  # and a child that has started reads the end, and goes
             raise
 
     @property
@@ -99,14 +107,17 @@ class Child:
 
     async def follow(self) -> None:
         """Take note of what it says, until it has ended."""
-        listening = asyncio.get_running_loop().create_task(self._listen())
+        loop = asyncio.get_running_loop()
+        listening = {loop.create_task(self._listen()), loop.create_task(self.asking.listen())}
         try:
             await self._process.wait()
             self._until = time.monotonic()
-            await asyncio.wait({listening}, timeout=LAST_WORDS)
+            await asyncio.wait(listening, timeout=LAST_WORDS)
         finally:
-            listening.cancel()
+            for task in listening:
+                task.cancel()
             self._talk.close()
+            self.asking.close()
         self.state = ChildState.ENDED
         self.ended.set()
 

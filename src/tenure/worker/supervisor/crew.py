@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from tenure.worker import platform
@@ -11,6 +12,7 @@ from tenure.worker.supervisor.child import Child, Launch
 from tenure.worker.supervisor.releasing import Releases
 from tenure.worker.supervisor.reports import SupervisorReports
 from tenure.worker.supervisor.seat import Seat
+from tenure.worker.supervisor.tally import Tally
 from tenure.worker.waits import first
 
 RETRY: Final = 5.0
@@ -33,6 +35,13 @@ class Crew:
         """Whether any child has ever begun to claim."""
         self.failed: bool = False
         """No child could begin to claim, and none is started any more."""
+        self.departed: Callable[[Child], object] = lambda _: None
+        """Called with each child that has ended, when nothing more is heard of it."""
+
+    @property
+    def tally(self) -> Tally:
+        """What has happened to its children so far."""
+        return self._reports.tally
 
     @property
     def children(self) -> Sequence[Child]:
@@ -44,8 +53,9 @@ class Crew:
         # While one child of a seat is replaced there are two: at most half the crew is, at a time.
         relieving = asyncio.Semaphore(max(1, self._size // 2))
         async with self._tasks:
-            for _ in range(self._size):
-                seat = Seat(self._start, self._reports, relieving=relieving, closed=self._closed)
+            for number in range(self._size):
+                start = partial(self._start, number)
+                seat = Seat(start, self._reports, relieving=relieving, closed=self._closed)
                 self._tasks.create_task(seat.run())
 
     def close(self) -> None:
@@ -72,8 +82,8 @@ class Crew:
 
     # ------------------------------------------------------------------------------------------------ a child's life
 
-    async def _start(self) -> Child | None:
-        while (child := await self._tried()) is None:
+    async def _start(self, seat: int) -> Child | None:
+        while (child := await self._tried(seat)) is None:
             await pause(RETRY, self._closed)
             if self._closed.is_set():
                 return None
@@ -85,9 +95,9 @@ class Crew:
             child.signal(signal.SIGTERM)  # the others had theirs while this one was being started
         return child
 
-    async def _tried(self) -> Child | None:
+    async def _tried(self, seat: int) -> Child | None:
         try:
-            return await Child.start(self._launch)
+            return await Child.start(self._launch, seat)
         except OSError as error:
             self._reports.cannot_start(error)
             return None
@@ -102,6 +112,7 @@ class Crew:
     async def _life(self, child: Child) -> None:
         await child.follow()
         self._children.remove(child)
+        self.departed(child)
         if child.ending is not None:
             self._reports.ended(child)
             if child.ending.held:

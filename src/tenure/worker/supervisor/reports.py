@@ -1,4 +1,4 @@
-"""What a supervisor tells the log: one line for each thing that happened to its children."""
+"""What a supervisor tells of its children: one line in the log for each thing that happened to them, and its count."""
 
 import logging
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from tenure.queue import Lease
 from tenure.summaries import job_name
 from tenure.worker.reports import safe_name
 from tenure.worker.supervisor.child import Child
+from tenure.worker.supervisor.tally import Tally
 
 logger: logging.Logger = logging.getLogger("tenure.supervisor")
 
@@ -17,10 +18,15 @@ NAMED: Final = 10
 
 
 class SupervisorReports:
-    """The log lines of one supervisor."""
+    """The log lines and the counts of one supervisor."""
+
+    def __init__(self) -> None:
+        self.tally: Tally = Tally()
+        """The counts."""
 
     def started(self, child: Child) -> None:
         """A child process was started."""
+        self.tally.started[child.seat] += 1
         logger.info("worker process %d started", child.pid)
 
     def cannot_start(self, error: OSError) -> None:
@@ -30,14 +36,17 @@ class SupervisorReports:
     def ended(self, child: Child) -> None:
         """A child ended in order."""
         if child.ending is not None:
+            self.tally.ended[child.ending.reason.value] += 1
             logger.info("worker process %d ended: %s, %d jobs", child.pid, child.ending.reason.value, child.ending.jobs)
 
     def left(self, child: Child) -> None:
         """A child that had not begun yet was stopped with the others."""
+        self.tally.ended[child.how] += 1
         logger.info("worker process %d ended before it claimed: %s", child.pid, child.how)
 
     def died(self, child: Child) -> None:
         """A child ended in any other way."""
+        self.tally.ended[child.how] += 1
         logger.error("worker process %d died after %.1f s: %s", child.pid, child.age, child.how)
 
     def replacing(self, child: Child, delay: float) -> None:
@@ -48,6 +57,7 @@ class SupervisorReports:
 
     def given_back(self, child: Child, leases: Sequence[Lease]) -> None:
         """Its leases went back."""
+        self.tally.given_back += len(leases)
         named = ", ".join(f"{lease.id} ({safe_name(job_name(lease.envelope))})" for lease in leases[:NAMED])
         logger.warning(
             "gave back %d jobs that worker process %d held: %s%s",

@@ -1,7 +1,9 @@
 """A supervisor as a process: its signals, how long it waits for its children, and how it ends."""
 
 import asyncio
+import contextlib
 import signal
+from collections.abc import Callable
 from typing import Final
 
 from tenure.app import Tenure
@@ -16,6 +18,8 @@ from tenure.worker.supervisor.child import Launch
 from tenure.worker.supervisor.crew import Crew
 from tenure.worker.supervisor.releasing import Releases
 from tenure.worker.supervisor.reports import SupervisorReports
+
+Around = Callable[[Crew], contextlib.AbstractContextManager[object]]
 
 MARGIN: Final = DRAIN_GRACE + 1.0 + LAST_CLAIM + LAST_SETTLE + 2 * LAST_SECONDS
 """Seconds that a worker may take to end, beside its drain time."""
@@ -91,10 +95,13 @@ class Supervisor:
             self.crew.signal(platform.DUMP)
 
 
-def run_supervisor(app: Tenure, launch: Launch, options: WorkerOptions, size: int) -> Ended:
+def run_supervisor(
+    app: Tenure, launch: Launch, options: WorkerOptions, size: int, *, around: Around | None = None
+) -> Ended:
     """Supervise so many workers in a new event loop until they end, and return how. Blocking, in the main thread.
 
-    Closes the application. Raises as ``Supervisor`` does.
+    ``around`` is entered in that loop with the crew before the first of them is started, and left after the last has
+    ended: for what answers for them. Closes the application. Raises as ``Supervisor`` does.
     """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
@@ -106,7 +113,11 @@ def run_supervisor(app: Tenure, launch: Launch, options: WorkerOptions, size: in
                 def dump() -> None:
                     loop.call_soon_threadsafe(supervisor.dump)
 
-                with handled(loop, SignalActions(stop=supervisor.stop, quiet=supervisor.quiet, dump=dump)):
+                with contextlib.ExitStack() as stack:
+                    if around is not None:
+                        stack.enter_context(around(supervisor.crew))
+                    actions = SignalActions(stop=supervisor.stop, quiet=supervisor.quiet, dump=dump)
+                    stack.enter_context(handled(loop, actions))
                     return await supervisor.run()
             finally:
                 await app.aclose()
