@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from tenure import Discard, Retry, Snooze, Tenure
 from tenure.events import AttemptStarted, JobSucceeded
 from tenure.ext.prometheus import StoreMetrics, WorkerMetrics
+from tenure.ext.prometheus.crew import TallyCollector
 from tenure.ext.prometheus.worker import UNKNOWN
 from tenure.operations import QueueOverview
 from tenure.queue import Counts
 from tenure.worker import Worker, WorkerOptions
+from tenure.worker.supervisor import Tally
 from tenure.worker.vitals import Vitals
 from tests.cli.conftest import Program
 from tests.support import processes
@@ -155,7 +158,13 @@ def exposed() -> set[str]:
     """The names of all metrics that there are, and those of their samples."""
     app = Tenure("memory://")
     nothing = Counts(ready=0, delayed=0, leased=0, lapsed=0, failed=0, unreadable=0, oldest_age=None)
-    texts = (WorkerMetrics(app, Vitals(1)).text(), StoreMetrics([QueueOverview("a", nothing, False)]).text())
+    supervised = CollectorRegistry()
+    supervised.register(TallyCollector(Tally(), 1))
+    texts = (
+        WorkerMetrics(app, Vitals(1)).text(),
+        StoreMetrics([QueueOverview("a", nothing, False)]).text(),
+        generate_latest(supervised),
+    )
     declared = [line.split()[2:4] for text in texts for line in text.decode().splitlines() if "# TYPE" in line]
     suffixes = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
     return {f"{name}{suffix}" for name, kind in declared for suffix in suffixes[kind]}

@@ -1,8 +1,8 @@
 """The metrics of a supervisor and its children: one text for all of them.
 
-Each child counts for itself, and is asked for it. What it says carries its seat as the label ``worker``, so there are as
-many values as there are seats, however often a child is replaced. What counts only up goes on from what those before it
-in the seat have told last; gauges are of those alone that answer now.
+Each child counts for itself, and is asked for it. What it says carries its seat as the label ``worker``, so there are
+as many values as there are seats, however often a child is replaced. What counts only up goes on from what those before
+it in the seat have told last; gauges are of those alone that answer now.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,12 +36,12 @@ class CrewMetrics:
         """Ask all children, and return all of it in Prometheus' text form; in the crew's event loop."""
         answered = await answers(self._crew.children)
         children = self._crew.children
-        self._crew.tally.silent += sum(child not in answered for child in children)
+        self._crew.tally.silent += sum(told is None for told in answered.values())
         registry = CollectorRegistry()
         registry.register(TallyCollector(self._crew.tally, len(children)))
         sums = self._gone.copy()
         for child in children:
-            sums.add(_counted_by(child), {SEAT: str(child.seat)}, gauges=child in answered)
+            sums.add(_counted_by(child), {SEAT: str(child.seat)}, gauges=answered.get(child) is not None)
         registry.register(sums)
         return generate_latest(registry)
 
