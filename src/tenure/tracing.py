@@ -40,6 +40,14 @@ class Tracing(Protocol):
         """Return a driver that does what this one does, and is observed while a worker claims and settles."""
         ...
 
+    def carried(self) -> Mapping[str, str]:
+        """Return the context that is current here, for the handler of this attempt in a process of its own."""
+        ...
+
+    def resumed(self, carried: Mapping[str, str]) -> AbstractContextManager[object]:
+        """Let a context that was carried into this process be current within the block."""
+        ...
+
 
 class _Untold:
     """A push that nobody observes."""
@@ -56,6 +64,16 @@ _UNTOLD: Final = nullcontext[Departure](_Untold())
 def departing(tracing: Tracing | None) -> AbstractContextManager[Departure]:
     """Return what stands around a push."""
     return _UNTOLD if tracing is None else tracing.departing()
+
+
+def carried(tracing: Tracing | None) -> dict[str, str]:
+    """Return the context that is current here, for another process."""
+    return {} if tracing is None else dict(tracing.carried())
+
+
+def resumed(tracing: Tracing | None, context: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Return what lets a context of another process be current."""
+    return nullcontext() if tracing is None else tracing.resumed(context)
 
 
 def travelling(given: Mapping[str, Any] | None, departure: Departure) -> dict[str, Any]:

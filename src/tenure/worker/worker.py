@@ -21,6 +21,7 @@ from tenure.queue import DEFAULT_CRASH_LIMIT, Queue, feature
 from tenure.registry import DEFAULT_QUEUE
 from tenure.results import Results
 from tenure.retry import Backoff, fixed
+from tenure.tracing import carried
 from tenure.worker import memory
 from tenure.worker.attempt import Attempts, Surroundings
 from tenure.worker.claims import Claims, ClaimTerms
@@ -123,7 +124,7 @@ class Worker:
     # ----------------------------------------------------------------------------------------------------- its parts
 
     async def _live(self) -> ExitReason:
-        processes = Processes(lambda: load_of(self._app, self._options.prepare))
+        processes = Processes(lambda: load_of(self._app, self._options.prepare), lambda: carried(self._app.tracing))
         try:
             if has_process_jobs(self._app):
                 await processes.check()

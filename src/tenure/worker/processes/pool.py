@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from tenure.errors import ConfigurationError
@@ -25,9 +25,11 @@ TRIES: Final = 3
 class Processes:
     """Runs jobs in child processes. There are never more than there are jobs to run at one time."""
 
-    def __init__(self, load: Callable[[], Load]) -> None:
+    def __init__(self, load: Callable[[], Load], carried: Callable[[], Mapping[str, str]] = dict) -> None:
         self._load = load
         """What a process is told first; raises ``ConfigurationError``."""
+        self._carried = carried
+        """The trace's context where a job is given to a process."""
         self._idle: dict[Process, asyncio.TimerHandle] = {}
         self._waiting: deque[asyncio.Future[Process]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
@@ -100,10 +102,10 @@ class Processes:
         for _ in range(TRIES):
             process = await self._get()
             try:
-                await process.begin(lease, name, max_attempts, told)
+                await process.begin(lease, name, max_attempts, trace=self._carried(), told=told)
             except ProcessDied as died:  # before it took the job: while it was idle
                 logger.warning("an idle process (%d) %s", process.pid, died.how)
-            except asyncio.CancelledError:
+            except BaseException:
                 process.kill()
                 raise
             else:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from tenure.queue import Lease
@@ -107,15 +107,17 @@ class Process:
         """Whether it was not seen to end."""
         return not self._how
 
-    async def begin(self, lease: Lease, name: str, max_attempts: int, told: Callable[[Progress], None]) -> None:
+    async def begin(
+        self, lease: Lease, name: str, max_attempts: int, *, trace: Mapping[str, str], told: Callable[[Progress], None]
+    ) -> None:
         """Give it a job; returns when it has taken it. Raises ``ProcessDied`` when it ended before.
 
-        ``told`` is called with what its handler tells of its progress.
+        ``trace`` is the context that its handler goes on from; ``told`` is called with what that tells of its progress.
         """
         self._told = told
         self._busy = True
         self._number += 1
-        await self._send(Run(self._number, lease, name, max_attempts))
+        await self._send(Run(self._number, lease, name, max_attempts, trace))
         word = await self._next()
         if not isinstance(word, Began) or word.number != self._number:
             raise await self._broken()

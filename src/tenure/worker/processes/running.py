@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context
 from typing import Any
 
@@ -11,6 +13,7 @@ from tenure.app import Tenure
 from tenure.context import Current, StopFlag
 from tenure.definition import JobDefinition, LoadedCall
 from tenure.returned import Unkeepable
+from tenure.tracing import resumed
 from tenure.worker import decide, failures
 from tenure.worker.executors import called
 from tenure.worker.judgement import Judgement
@@ -24,14 +27,14 @@ class Runner:
     """Runs jobs of one application, one after the other, in the thread and on the loop that it was made with."""
 
     def __init__(self, app: Tenure, loop: asyncio.AbstractEventLoop, teller: Teller) -> None:
-        self._registry = app.registry
+        self._app = app
         self._scopes = Scopes(app.services)
         self._loop = loop
         self._teller = teller
 
     def run(self, order: Run, flag: StopFlag) -> Answer:
         """Run the job, and return what it came to. Raises nothing that a handler raises."""
-        definition = self._registry.get(order.name)
+        definition = self._app.registry.get(order.name)
         assert definition is not None, "the names were compared when this process was loaded"
         try:
             envelope = envelopes.decode(order.lease.envelope)
@@ -46,11 +49,12 @@ class Runner:
             stop=flag,
             report=self._teller.begin(order.number),
         )
+        inside = self._inside(current, order.trace)
         try:
             if definition.asynchronous:
-                value = self._on_the_loop(definition, call, current)
+                value = self._on_the_loop(definition, call, inside)
             else:
-                value = Context().run(self._here, definition, call, current)
+                value = Context().run(self._here, definition, call, inside)
         except BaseException as error:  # noqa: BLE001 - SystemExit included: it is the handler's
             return Raised(order.number, flag.seen, decide.judge(error, definition.policies))
         finally:
@@ -66,18 +70,23 @@ class Runner:
             return Returned(order.number, flag.seen, problem=str(error))
         return Returned(order.number, flag.seen, result)
 
-    def _here(self, definition: JobDefinition, call: LoadedCall, current: Current) -> Any:
+    @contextmanager
+    def _inside(self, current: Current, trace: Mapping[str, str]) -> Iterator[None]:
+        with current.enter(), resumed(self._app.tracing, trace):
+            yield
+
+    def _here(self, definition: JobDefinition, call: LoadedCall, inside: AbstractContextManager[None]) -> Any:
         # Outside of the loop: a plain function may run one of its own.
-        with current.enter(), self._scopes.in_a_thread(definition.injected) as services:
+        with inside, self._scopes.in_a_thread(definition.injected) as services:
             return called(lambda: call.function(*call.args, **call.kwargs, **services))
 
-    def _on_the_loop(self, definition: JobDefinition, call: LoadedCall, current: Current) -> Any:
+    def _on_the_loop(self, definition: JobDefinition, call: LoadedCall, inside: AbstractContextManager[None]) -> Any:
         outcome: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
 
         async def attempt() -> None:
             # By a future of its own: SystemExit would leave the task for the loop, and end that.
             try:
-                with current.enter():
+                with inside:
                     async with self._scopes.on_the_loop(definition.injected) as services:
                         value = await call.function(*call.args, **call.kwargs, **services)
                 outcome.set_result((value, None))

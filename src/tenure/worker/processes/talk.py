@@ -1,6 +1,6 @@
 """What a worker and its child processes say to each other: frames of msgpack over a socket pair of their own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -35,6 +35,8 @@ class Run(Discreet, frozen=True, tag=True):
     lease: Lease
     name: str
     max_attempts: int
+    trace: Mapping[str, str]
+    """The context that the handler goes on from."""
 
 
 class Cancel(msgspec.Struct, frozen=True, tag=True):
