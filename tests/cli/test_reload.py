@@ -10,7 +10,10 @@ from tenure.cli.reload import sources
 from tenure.cli.target import Target
 from tenure.portal import loop_is_running
 from tests.cli.conftest import Program
-from tests.support.processes import eventually
+from tests.support.ports import free_port
+from tests.support.processes import alive, eventually
+from tests.telemetry.asking import ask
+from tests.worker.office import workers_of
 
 APP = """
 from tenure import Tenure
@@ -49,6 +52,25 @@ def test_the_worker_follows_its_sources(tenure: Program) -> None:
         worker.signal(signal.SIGTERM)
         assert worker.wait(15) == 0
         assert worker.output.strip().splitlines()[-1] == "tenure: stopped: shutdown"
+
+
+def test_several_processes_start_anew_and_answer_on_the_same_port(tenure: Program) -> None:
+    tenure.write("hello.py", APP.format("one"))
+    port = free_port()
+    options = ["--workers", "2", "--http", str(port), "--sleep", "0.1", "--reload"]
+    with tenure.begin("worker", "hello:app", *options) as worker:
+        runs(tenure, "one")
+        assert ask(port, "/readyz")[0] == 200
+        before = workers_of(worker)
+        tenure.write("hello.py", APP.format("two"))
+        worker.wait_for_output("hello.py changed: the worker starts anew", 20)
+        runs(tenure, "two")
+        assert ask(port, "/readyz")[0] == 200
+        assert not any(alive(pid) for pid in before)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait(15) == 0
+        assert not any(alive(pid) for pid in workers_of(worker))
+        assert worker.output.count("answering on http://") == 2
 
 
 def test_it_ends_when_its_worker_has_enough(tenure: Program) -> None:

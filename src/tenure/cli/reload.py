@@ -21,11 +21,15 @@ from typing import Final
 from tenure.cli.errors import ExitCode
 from tenure.cli.target import Target
 from tenure.errors import MissingExtra
+from tenure.worker.supervisor.run import MARGIN
 
 LOOK_EVERY: Final = 200
 """Milliseconds between two looks at the child."""
 DRAIN: Final = 5.0
 """Seconds that running jobs have on a change, and once more when they were given back."""
+SUPERVISED: Final = MARGIN + 2.0
+"""Seconds instead of the second time for a supervisor: it has killed what does not end by then, which dies with nobody
+else."""
 FLAG: Final = "--reload"
 NAMED: Final = 3
 
@@ -34,12 +38,20 @@ class Reloader:
     """Runs a command, and runs it anew when a Python file below one of the roots changes."""
 
     def __init__(
-        self, command: Sequence[str], environ: Mapping[str, str], roots: Sequence[Path], say: Callable[[str], None]
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        roots: Sequence[Path],
+        say: Callable[[str], None],
+        *,
+        last: float = DRAIN,
     ) -> None:
+        """``last``: seconds that the command has to end in when it was told a second time, before it is killed."""
         self._command = command
         self._environ = environ
         self._roots = roots
         self._say = say
+        self._last = last
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
 
@@ -83,10 +95,10 @@ class Reloader:
         """End the child in order, as far as the drain time reaches; what it held is given back then."""
         if self._child is None:
             return
-        for _ in range(2):
+        for seconds in (DRAIN, self._last):
             self._child.send_signal(signal.SIGTERM)
             try:
-                self._child.wait(DRAIN)
+                self._child.wait(seconds)
             except subprocess.TimeoutExpired:
                 continue
             return
@@ -109,7 +121,7 @@ class Reloader:
                 signal.signal(number, earlier)
 
 
-def run_reloading(target: Target, say: Callable[[str], None]) -> int:
+def run_reloading(target: Target, say: Callable[[str], None], *, supervised: bool) -> int:
     """Run this process's command without the flag, again and again; raises ``MissingExtra``."""
     if importlib.util.find_spec("watchfiles") is None:
         raise MissingExtra("reload", FLAG)
@@ -120,7 +132,8 @@ def run_reloading(target: Target, say: Callable[[str], None]) -> int:
         # Bytecode is matched by whole seconds and sizes: a quick second change could run as the first one.
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return Reloader([sys.executable, "-m", "tenure", *arguments], environ, sources(target), say).run()
+    command = [sys.executable, "-m", "tenure", *arguments]
+    return Reloader(command, environ, sources(target), say, last=SUPERVISED if supervised else DRAIN).run()
 
 
 def sources(target: Target) -> list[Path]:

@@ -121,7 +121,7 @@ def worker(
     )
     place = find_target(target)
     if reload:
-        return run_reloading(place, say)
+        return run_reloading(place, say, supervised=workers is not None)
     several = None
     if workers is not None:
         several = partial(run_children, target=target, workers=workers, log_level=log_level, log_format=log_format)
