@@ -8,6 +8,7 @@ import pytest
 
 from tenure import Tenure
 from tenure.worker import ExitReason, Worker, WorkerOptions
+from tenure.worker.line import Line
 from tests.worker.support import drain, until, until_counts
 
 started: list[Any] = []
@@ -51,6 +52,18 @@ async def test_max_jobs_is_exact(app: Tenure) -> None:
     assert await run(app, max_jobs=17, concurrency=5) is ExitReason.MAX_JOBS
     assert sorted(seen) == list(range(17))
     await until_counts(app, ready=33, leased=0)
+
+
+async def test_max_jobs_counts_none_that_was_claimed_ahead_and_has_not_run(
+    quick: Tenure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if it had been quick until now.
+    monkeypatch.setattr(Line, "_pace", lambda line: setattr(line, "_ahead_limit", line.size))
+    job = quick.job(note)
+    await quick.push_many(job.bind(number, 0.02) for number in range(50))
+    assert await run(quick, max_jobs=17, concurrency=5) is ExitReason.MAX_JOBS
+    assert sorted(seen) == list(range(17))
+    await until_counts(quick, ready=33, leased=0)
 
 
 async def test_max_time_ends_an_idle_worker(app: Tenure) -> None:

@@ -101,6 +101,9 @@ class Claims:
             # An answer of some queues does not tell what the others hold.
             known = asked.whole or bool(claimed.leases)
             reason = self._limits.after_claim(len(claimed.leases), idle=idle) if known else None
+            if reason is ExitReason.MAX_JOBS:
+                # Those that were claimed ahead are counted, so they are to run; the end would give them back.
+                await self._line.begun()
             if reason is not None:
                 return reason
         return None

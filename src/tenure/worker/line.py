@@ -19,6 +19,8 @@ LONGEST_WAIT: Final = 1.0
 """Seconds after which a lease that was claimed ahead is given back."""
 GATHER: Final = 0.002
 """Seconds that a claim waits for more slots to become free, so that it brings several jobs and not one."""
+_WHATEVER: Final = -(10**9)
+"""Less room than there can be."""
 _PACE_SECONDS: Final = 0.25
 """Over how long the pace is measured."""
 
@@ -93,6 +95,11 @@ class Line:
             return max(0, self.room())
         await self._wait(1 if self._ahead_limit == 0 else min(worth, self._ahead_limit), None)
         return 0
+
+    async def begun(self) -> None:
+        """Return when no lease waits for a slot, or nothing is started any more."""
+        while self._ahead and not self._closed:
+            await self._wait(_WHATEVER, None)
 
     def wake(self) -> None:
         """Let the waiter look again."""
