@@ -60,12 +60,12 @@ def test_several_processes_start_anew_and_answer_on_the_same_port(tenure: Progra
     options = ["--workers", "2", "--http", str(port), "--sleep", "0.1", "--reload"]
     with tenure.begin("worker", "hello:app", *options) as worker:
         runs(tenure, "one")
-        assert ask(port, "/readyz")[0] == 200
+        eventually(lambda: ask(port, "/readyz")[0] == 200, 20, what="it is ready")
         before = workers_of(worker)
         tenure.write("hello.py", APP.format("two"))
         worker.wait_for_output("hello.py changed: the worker starts anew", 20)
         runs(tenure, "two")
-        assert ask(port, "/readyz")[0] == 200
+        eventually(lambda: ask(port, "/readyz")[0] == 200, 20, what="it is ready")
         assert not any(alive(pid) for pid in before)
         worker.signal(signal.SIGTERM)
         assert worker.wait(15) == 0

@@ -202,7 +202,7 @@ async def test_who_does_not_answer_is_asked_once_and_its_late_answer_counts() ->
             one.holds.set()
             assert await one.asking.ask(5) == Told(ready=True)
             one.told = Told(ready=False, metrics=b"x" * 1_000_000)
-            assert await asyncio.gather(one.asking.ask(5), one.asking.ask(5)) == [one.told, one.told]
+            assert list(await asyncio.gather(one.asking.ask(5), one.asking.ask(5))) == [one.told, one.told]
             one.told = Told(ready=False, metrics=b"the last")
         # Unasked, when it ends.
         await until(lambda: one.asking.last == one.told)

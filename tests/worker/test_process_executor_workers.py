@@ -120,7 +120,7 @@ async def test_a_process_whose_worker_cannot_be_heard_ends_at_once_with_what_it_
     await process.ready(load_of(app, ()))
     await app.push(app.call("starts_another", ["x"]))
     [lease] = (await app.queue().claim(["default"], limit=1, lease=60, wait=0)).leases
-    await process.begin(lease, "starts_another", 1, lambda _: None)
+    await process.begin(lease, "starts_another", 1, trace={}, told=lambda _: None)
     await asyncio.to_thread(eventually, lambda: journal.lines("start"))
     process._link.shutdown(socket.SHUT_RDWR)
     async with asyncio.timeout(5):
