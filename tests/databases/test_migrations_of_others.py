@@ -14,6 +14,8 @@ from alembic.config import Config
 
 from tenure.queue import Queue
 from tenure.testing.contract.steps import job, pushed_and_claimed
+from tests.cli.conftest import Program
+from tests.cli.here import Done
 from tests.databases.migrating import Tables, tables_of
 from tests.databases.support import Place, place_of
 from tests.docs.snippets import snippets
@@ -150,16 +152,19 @@ async def test_django_runs_what_migrate_prints(
     await pushed_and_claimed(opened(tables.queue()), job("x"))
 
 
-def test_the_command_tells_how_the_tables_stand(postgresql: Database, namespace: str, tmp_path: pathlib.Path) -> None:
-    tables = tables_of(place_of(postgresql, namespace), "own")
-    with pytest.raises(subprocess.CalledProcessError) as told:
-        run(tmp_path, "tenure", "migrate", "--check", "--url", tables.url)
-    assert told.value.returncode == 1
-    assert "there are no tables" in told.value.stderr
-    assert "up to date: version" in run(tmp_path, "tenure", "migrate", "--url", tables.url)
+def test_the_command_tells_how_the_tables_stand(tables: Tables, tmp_path: pathlib.Path) -> None:
+    def migrate(*options: str) -> Done:
+        return Program(tmp_path)("migrate", *options, env={"TENURE_URL": tables.url})
+
+    done = migrate("--check")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there are no tables" in done.stderr
+    assert "up to date: version" in migrate().stdout
+    assert migrate("--check").returncode == 0
     tables.place.ask(f"UPDATE {tables.full('version')} SET version_num = '999'")
-    said = run(tmp_path, "tenure", "migrate", "--check", "--url", tables.url)
-    assert re.search(r"version 999, made by a newer tenure; this one knows \d+", said)
+    done = migrate("--check")
+    assert done.returncode == 0
+    assert re.search(r"version 999, made by a newer tenure; this one knows \d+", done.stdout)
 
 
 def run(directory: pathlib.Path, module: str, *arguments: str) -> str:

@@ -2,16 +2,16 @@
 
 from alembic import context
 
-given = context.config.attributes["tenure"]
+_given = context.config.attributes["tenure"]
 
 context.configure(
-    connection=given.connection,
-    dialect_name=given.dialect,
-    version_table=given.names.prefix + "version",
-    version_table_schema=given.names.schema,
+    connection=_given.connection,
+    dialect_name=_given.dialect,
+    version_table=_given.names.prefix + "version",
+    version_table_schema=_given.names.schema,
 )
 with context.begin_transaction():
     if context.is_offline_mode():
-        for text in given.guards:
-            context.execute(text)
+        for _text in _given.guards:
+            context.execute(_text)
     context.run_migrations()

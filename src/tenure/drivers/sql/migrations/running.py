@@ -56,9 +56,9 @@ class Given:
 class Migrations:
     """The tables of one database server, and their versions.
 
-    Every call opens a connection of its own and closes it; threads take turns. Raises ``ConnectionFailed``, and
-    ``StoreError`` with the reason; no migration is left half-way, but on MySQL, which has no transaction around a
-    change of tables: there it may be run again.
+    Every call opens a connection of its own and closes it; Alembic serves one thread of a process at a time. Raises
+    ``ConnectionFailed``, and ``StoreError`` with the reason; no migration is left half-way, but on MySQL, which has no
+    transaction around a change of tables: there it may be run again.
     """
 
     def __init__(self, url: DatabaseUrl, *, versions: Path = VERSIONS, tries: int = MOST_TRIES) -> None:
