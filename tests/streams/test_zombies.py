@@ -14,7 +14,7 @@ from tenure.drivers.redis import RedisQueue
 from tenure.queue import Ack, Renewal, Settled
 from tenure.testing.contract import Opener
 from tenure.testing.contract.racing import ProcessContender, spawn
-from tests.redis.steps import claim, ids, job, jobs
+from tests.redis.steps import Q, claim, ids, job, jobs
 from tests.streams.line import StreamLine
 from tests.support import processes
 from tests.support.processes import eventually_async
@@ -34,11 +34,13 @@ async def holding(server: Server, namespace: str, params: Mapping[str, Any]) -> 
         await holder.close()
 
 
-@pytest.mark.parametrize("order", ["renew", "ack", "release"])
+@pytest.mark.parametrize(
+    ("order", "refusal"), [("renew", "lost"), ("progress", False), ("ack", "stale"), ("release", "stale")]
+)
 async def test_a_process_that_stood_still_past_its_lease_changes_nothing_when_it_goes_on(
-    order: str, line: StreamLine, server: Server, namespace: str
+    order: str, refusal: str | bool, line: StreamLine, server: Server, namespace: str
 ) -> None:
-    await line.queue.push([job("contested")])
+    await line.queue.push([job("contested", keep=60)])
     async with holding(server, namespace, {"limit": 1, "lease": 0.3}) as zombie:
         [(_, fence, _)] = (await zombie.hear())["held"]
         processes.pause(zombie.pid)
@@ -49,12 +51,13 @@ async def test_a_process_that_stood_still_past_its_lease_changes_nothing_when_it
         assert (lease.id, lease.attempt, lease.fence > fence) == ("contested", 2, True)
         pending = line.pending
         await zombie.say({"do": order})
-        assert (await zombie.hear())["answers"] == ["lost" if order == "renew" else "stale"]
+        assert (await zombie.hear())["answers"] == [refusal]
         assert line.pending == pending
+        assert await line.queue.progress(Q, ["contested"]) == [None]
         assert await line.queue.renew([lease]) == [Renewal.HELD]
         assert await line.queue.settle([Ack(lease)]) == [Settled.DONE]
         await zombie.say({"do": order})
-        assert (await zombie.hear())["answers"] == ["lost" if order == "renew" else "stale"]
+        assert (await zombie.hear())["answers"] == [refusal]
     assert (line.entries, line.pending) == ([], [])
 
 

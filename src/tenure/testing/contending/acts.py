@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from tenure.operating import FailedJobs
 from tenure.queue import Ack, Lease, Push, Queue, Release
+from tenure.results import Progress, ProgressReport, Results
 from tenure.testing.contending.chaos import chaos
 from tenure.testing.contending.talk import Talk
 
@@ -67,6 +68,9 @@ async def hold(queue: Queue, params: Mapping[str, Any], talk: Talk) -> None:
             case "release":
                 settled = await queue.settle([Release(lease) for lease in claimed.leases])
                 talk.tell({"answers": [one.value for one in settled]})
+            case "progress":
+                reports = [ProgressReport(lease, Progress(0.5)) for lease in claimed.leases]
+                talk.tell({"answers": list(await cast("Results", queue).report(reports))})
             case "end":
                 return
 
