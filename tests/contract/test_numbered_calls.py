@@ -11,7 +11,7 @@ import pytest
 
 from tenure.drivers.redis.layout import LISTS, STREAMS
 from tenure.errors import OutcomeUnknown
-from tenure.queue import Ack, Fail, Release, Renewal, Settled, Settlement
+from tenure.queue import Ack, Fail, JobState, Release, Renewal, Settled, Settlement
 from tenure.testing.contract.steps import (
     WHY,
     Q,
@@ -122,6 +122,26 @@ async def test_a_settlement_whose_reply_is_cut_is_made_once_and_is_not_called_st
     if left == {"ready": 1}:
         again = await claim_one(bridge.direct)
         assert (again.deliveries, again.crashes) == (2, kind == "crashed")
+
+
+async def test_an_acknowledgement_whose_reply_is_cut_keeps_its_result_once_and_not_that_of_a_later_life(
+    bridge: Bridge,
+) -> None:
+    lease = await pushed_and_claimed(bridge.shaky, job("x", keep=60.0))
+    bridge.proxy.blackhole()
+    settling = asyncio.create_task(settle(bridge.shaky, Ack(lease, b"first")))
+
+    async def ended() -> bool:
+        return await bridge.direct.states(Q, ["x"]) == [JobState.SUCCEEDED]
+
+    await eventually(ended)
+    # While its answer is on the way, the id begins a new life, which ends before the call comes again.
+    await done(bridge.direct, Ack(await pushed_and_claimed(bridge.direct, job("x", keep=60.0)), b"second"))
+    bridge.proxy.heal()
+    assert await settling in {Settled.DONE, Settled.REPEATED}
+    (end,) = await bridge.direct.endings(Q, ["x"])
+    assert end is not None
+    assert end.result == b"second"
 
 
 async def test_a_release_whose_job_runs_again_before_the_repeat_arrives_does_not_touch_the_new_lease(
