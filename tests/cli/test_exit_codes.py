@@ -67,7 +67,6 @@ def test_a_process_ends_and_says_what_the_command_does(tenure: Program, argument
         (["worker", "shop:app", "--memory", "1e9"], "is not a size"),
         (["worker", "shop:app", "--workers", "0"], "--workers"),
         (["worker", "shop:app", "--workers", "2", "--once"], "--once is for one process"),
-        (["worker", "shop:app", "--workers", "2", "--http", "0"], "--http is for one process"),
         (["worker", "shop:app", "-q", "a}:{b"], "queue name"),
         (["worker", "shop:app", "-q", "high,,low"], "queue name"),
         (["worker", "shop:app", "--log-level", "loud"], "--log-level"),

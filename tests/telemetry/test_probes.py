@@ -129,10 +129,11 @@ def test_a_worker_whose_store_is_away_lives_and_is_not_ready(tenure: Program) ->
 def test_a_port_that_is_taken_is_told_before_anything_is_claimed(tenure: Program) -> None:
     tenure("push", "greet", '["Ana"]', "--app", "shop:app")
     taken = Listener(Address("127.0.0.1", 0))
-    done = tenure("worker", "shop:app", "--stop-when-empty", "--http", str(taken.address.port))
+    for several in ([], ["--workers", "2"]):
+        done = tenure("worker", "shop:app", "--stop-when-empty", "--http", str(taken.address.port), *several)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"tenure: --http: cannot listen on {taken.address}: ")
     taken.close()
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"tenure: --http: cannot listen on {taken.address}: ")
     assert tenure.ran == []
     for wrong in ("shop", "1:2:3", "70000", "host:", ":80"):
         assert tenure("worker", "shop:app", "--http", wrong).returncode == 2
