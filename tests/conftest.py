@@ -80,6 +80,17 @@ def postgresql() -> Iterator[databases.Database]:
 
 
 @pytest.fixture(scope="session")
+def pgbouncer(postgresql: databases.Database) -> Iterator[databases.Database]:
+    """The same PostgreSQL through a pooler in transaction mode."""
+    program = databases.pgbouncer_program()
+    if program is None:
+        missing("PgBouncer", "apt-get install pgbouncer")
+    else:
+        with databases.pgbouncer(program, postgresql) as pooler:
+            yield pooler
+
+
+@pytest.fixture(scope="session")
 def mariadb() -> Iterator[databases.Database]:
     """MariaDB with tenure's tables, which tests share: each has a namespace of its own."""
     program = databases.mariadb_program()

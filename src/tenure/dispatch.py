@@ -3,13 +3,12 @@
 import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from tenure.call import Call
 from tenure.clock import Clock
 from tenure.config import DEFAULT
 from tenure.connections import Connection, Connections
-from tenure.definition import JobDefinition
 from tenure.drivers.sync import Ran
 from tenure.envelope import VERSION, Envelope, encode
 from tenure.errors import (
@@ -29,20 +28,13 @@ from tenure.naming import new_job_id
 from tenure.options import JobDefaults, Options
 from tenure.queue import Push, Pushed, PushOutcome
 from tenure.registry import DEFAULT_QUEUE, Registry
+from tenure.routes import Prepared, Promised, Route, Routes
 from tenure.tracing import Departure, Tracing, departing, travelling
 
 R = TypeVar("R")
 
 CHUNK: Final = 500
 """Jobs of a bulk push that are prepared and sent together: as many as one call to a store carries."""
-
-
-class Prepared(NamedTuple):
-    """A validated, encoded call, and where it goes."""
-
-    connection: Connection
-    push: Push
-    definition: JobDefinition
 
 
 class Dispatcher:
@@ -63,19 +55,20 @@ class Dispatcher:
         self._lookout = lookout
         self._clock = clock
         self._tracing = tracing
+        self._routes = Routes(events, self._tell)
 
     async def push(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call: see ``Tenure.push``."""
         with departing(self._tracing()) as departure:
             prepared = self._prepare(call, departure)
-            [outcome] = await prepared.connection.queue.push([prepared.push])
+            [outcome] = await prepared.route.push([prepared])
             return self._stored(prepared, outcome)
 
     def push_sync(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call over a blocking connection."""
         with departing(self._tracing()) as departure:
             prepared = self._prepare(call, departure)
-            [outcome] = prepared.connection.pusher.push([prepared.push])
+            [outcome] = prepared.route.push_sync([prepared])
             return self._stored(prepared, outcome)
 
     async def push_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
@@ -83,9 +76,9 @@ class Dispatcher:
         bulk = _Bulk()
         with departing(self._tracing()) as departure:
             for chunk in self._chunks(calls, bulk, departure):
-                for connection, part in _runs(chunk):
+                for route, part in _runs(chunk):
                     try:
-                        bulk.took(part, await connection.queue.push([prepared.push for prepared in part]))
+                        bulk.took(part, await route.push(part))
                     except (StoreError, NotSupported) as error:
                         bulk.failed(part, error)
                     bulk.check(chunk)
@@ -97,9 +90,9 @@ class Dispatcher:
         bulk = _Bulk()
         with departing(self._tracing()) as departure:
             for chunk in self._chunks(calls, bulk, departure):
-                for connection, part in _runs(chunk):
+                for route, part in _runs(chunk):
                     try:
-                        bulk.took(part, connection.pusher.push([prepared.push for prepared in part]))
+                        bulk.took(part, route.push_sync(part))
                     except (StoreError, NotSupported) as error:
                         bulk.failed(part, error)
                     bulk.check(chunk)
@@ -145,7 +138,7 @@ class Dispatcher:
             keep=options.result_ttl or below.result_ttl or 0.0,
         )
         departure.carries(push, definition.name)
-        return Prepared(connection, push, definition)
+        return Prepared(connection, push, definition, self._routes.of(connection, options))
 
     def _times(self, options: Options, below: JobDefaults) -> tuple[float, float | None]:
         delay = options.delay or 0.0
@@ -178,18 +171,23 @@ class Dispatcher:
         return handle
 
     def _handle(self, prepared: Prepared, outcome: Pushed) -> JobHandle[Any]:
-        push, held = prepared.push, outcome.outcome == "held"
-        if self._events.wants(JobPushed):
-            self._events.emit(JobPushed(queue=push.queue, id=push.id, name=prepared.definition.name, held=held))
+        push = prepared.push
+        if not isinstance(outcome, Promised):
+            self._tell(prepared, outcome)
         return JobHandle(
             self._lookout,
             push.id,
             queue=push.queue,
             connection=prepared.connection.name,
-            held=held,
+            held=outcome.outcome == "held",
             restore=prepared.definition.restore,
             kept=Kept(outcome.value) if isinstance(outcome, Ran) else None,
         )
+
+    def _tell(self, prepared: Prepared, outcome: Pushed) -> None:
+        if self._events.wants(JobPushed):
+            push, held = prepared.push, outcome.outcome == "held"
+            self._events.emit(JobPushed(queue=push.queue, id=push.id, name=prepared.definition.name, held=held))
 
 
 class _Bulk:
@@ -243,14 +241,14 @@ class _Bulk:
         ) from self._error
 
 
-def _runs(chunk: Sequence[Prepared]) -> list[tuple[Connection, list[Prepared]]]:
-    """Return the chunk in parts of one connection each, in order."""
-    found: list[tuple[Connection, list[Prepared]]] = []
+def _runs(chunk: Sequence[Prepared]) -> list[tuple[Route, list[Prepared]]]:
+    """Return the chunk in parts that go the same way, in order."""
+    found: list[tuple[Route, list[Prepared]]] = []
     for prepared in chunk:
-        if found and found[-1][0] is prepared.connection:
+        if found and found[-1][0] == prepared.route:
             found[-1][1].append(prepared)
         else:
-            found.append((prepared.connection, [prepared]))
+            found.append((prepared.route, [prepared]))
     return found
 
 
@@ -280,7 +278,7 @@ def _require(connection: Connection, call: Call[Any], priority: int) -> None:
     durability = options.durability or below.durability
     if durability is not None and durability not in can.durability:
         raise NotSupported(can.driver, f"durability {durability}")
-    if options.transaction is not None and not can.transactions:
-        raise NotSupported(can.driver, "a push inside a transaction")
-    if options.after_commit is not None:
-        raise NotSupported(can.driver, "after_commit")
+    if options.transaction is not None and (durability or 1) > 1:
+        raise NotSupported(
+            can.driver, f"durability {durability} inside a transaction", "how durable its commit is, is the caller's"
+        )

@@ -27,6 +27,16 @@ class JobPushed(Event, frozen=True, kw_only=True):
     held: bool
 
 
+class PushFailed(Event, frozen=True, kw_only=True):
+    """A job that was to follow a commit (``after_commit=``) is not known to be stored; the transaction stands."""
+
+    queue: str
+    id: str
+    name: str
+    error: str
+    """The kind of the error; the log says more."""
+
+
 class AttemptEvent(Event, frozen=True, kw_only=True):
     """Something about one attempt of one job."""
 

@@ -1,20 +1,15 @@
 """PostgreSQL tells waiting claims of jobs; where it cannot, they look often enough."""
 
 import asyncio
-import pathlib
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import psycopg
 import pytest
 
-from tenure import databases
 from tenure.queue import Ack, Queue
 from tenure.testing.contract.steps import Q, claim, claim_one, done, drained, ids, job, numbered, push
 from tests.databases.support import Place, driver
-from tests.support.databases import PLACES, directory, spawned
-from tests.support.ports import free_port
+from tests.support.databases import Database
 from tests.support.processes import eventually
 
 Keep = Callable[[Queue], Queue]
@@ -49,44 +44,10 @@ async def test_a_listener_whose_connection_ends_looks_often_and_listens_again(
     eventually(lambda: watch.longest_sleep() == 1.0, what="it hears again")
 
 
-@pytest.fixture
-def pooled(postgres_place: Place) -> Iterator[str]:
-    """The URL of a PgBouncer that lends servers by the transaction."""
-    program = shutil.which("pgbouncer", path=PLACES)
-    if program is None:
-        pytest.skip("NOT PROVEN: there is no PgBouncer here (apt-get install pgbouncer)")
-    url = databases.of(postgres_place.database.url, "url")
-    with directory() as name:
-        port = free_port()
-        pathlib.Path(name, "users").write_text('"tenure" ""\n')
-        pathlib.Path(name, "ini").write_text(
-            f"[databases]\npostgres = host=127.0.0.1 port={url.port} dbname=postgres user=tenure\n"
-            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n"
-            f"auth_file = {name}/users\npool_mode = transaction\ndefault_pool_size = 3\n"
-        )
-        with pathlib.Path(name, "log").open("wb") as log:
-            pool = spawned([program, f"{name}/ini"], name, log)
-        pooled = postgres_place.database.url.replace(f":{url.port}", f":{port}")
-        try:
-
-            def ready() -> bool:
-                try:
-                    psycopg.connect(host="127.0.0.1", port=port, user="tenure", dbname="postgres").close()
-                except psycopg.OperationalError:
-                    return False
-                return True
-
-            eventually(ready, what="PgBouncer answers")
-            yield pooled
-        finally:
-            pool.terminate()
-            pool.wait(10)
-
-
 async def test_a_pooler_that_lends_servers_by_the_transaction_is_good_enough(
-    pooled: str, postgres_place: Place, opened: Keep
+    pgbouncer: Database, postgres_place: Place, opened: Keep
 ) -> None:
-    queues = [opened(driver(pooled, postgres_place.namespace)) for _ in range(4)]
+    queues = [opened(driver(pgbouncer.url, postgres_place.namespace)) for _ in range(4)]
     await asyncio.gather(*(queue.push(numbered(50)) for queue in queues))
     leases = await asyncio.gather(*(queue.claim([Q], limit=10, lease=60, wait=0) for queue in queues))
     got = [lease for claimed in leases for lease in claimed.leases]

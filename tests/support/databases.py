@@ -162,6 +162,10 @@ def mariadb_program() -> str | None:
     return found if found and shutil.which("mariadb-install-db", path=PLACES) else None
 
 
+def pgbouncer_program() -> str | None:
+    return shutil.which("pgbouncer", path=PLACES)
+
+
 @contextmanager
 def postgres(programs: pathlib.Path, *, durable: bool = False, settings: Sequence[str] = ()) -> Iterator[Database]:
     """Run a fresh PostgreSQL. Unless ``durable`` it writes nothing to the disk in time: a crash would harm its data."""
@@ -196,6 +200,31 @@ def postgres(programs: pathlib.Path, *, durable: bool = False, settings: Sequenc
             yield database
         finally:
             database.stop()
+
+
+@contextmanager
+def pgbouncer(program: str, database: Database) -> Iterator[Database]:
+    """Run a pooler before PostgreSQL that lends its few servers by the transaction."""
+    with directory() as name:
+        port = free_port()
+        given = sqlalchemy.make_url(database.url)
+        pathlib.Path(name, "users").write_text('"tenure" ""\n')
+        pathlib.Path(name, "ini").write_text(
+            f"[databases]\npostgres = host=127.0.0.1 port={given.port} dbname=postgres user=tenure\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n"
+            f"auth_file = {name}/users\npool_mode = transaction\ndefault_pool_size = 3\n"
+        )
+
+        def ping() -> None:
+            psycopg.connect(host="127.0.0.1", port=port, user="tenure", dbname="postgres", connect_timeout=2).close()
+
+        url = f"postgresql://tenure@127.0.0.1:{port}/postgres"
+        pooler = Database("postgresql", name, [program, f"{name}/ini"], ping, url)
+        try:
+            pooler.start()
+            yield pooler
+        finally:
+            pooler.stop(signal.SIGTERM)
 
 
 @contextmanager

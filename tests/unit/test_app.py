@@ -110,7 +110,6 @@ def test_a_job_that_would_expire_before_it_may_start_is_refused(app: Tenure) -> 
         ({"unique": True}, "unique"),
         ({"durability": 2}, "durability 2"),
         ({"transaction": object()}, "transaction"),
-        ({"after_commit": object()}, "after_commit"),
     ],
 )
 def test_what_the_driver_cannot_do_is_refused_by_driver_and_feature(app: Tenure, options: Any, feature: str) -> None:

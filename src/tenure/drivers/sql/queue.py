@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from tenure.drivers.sql.blocking import SqlKeeper, SqlPusher
 from tenure.drivers.sql.calls import Calls, Lane
@@ -15,6 +15,7 @@ from tenure.drivers.sql.engine import Engine, Session
 from tenure.drivers.sql.parts import outcomes, parts
 from tenure.drivers.sql.transitions import STEP, Transitions
 from tenure.drivers.sql.units import micros
+from tenure.enlisting import Statements
 from tenure.errors import InvalidOption, StoreError
 from tenure.naming import check_holder, held_prefix
 from tenure.operating import HeldPage, JobPage, UnreadableRecord
@@ -41,6 +42,14 @@ T = TypeVar("T")
 Tx = TypeVar("Tx")
 
 
+class Callers(Protocol):
+    """Pushes in the transactions of callers."""
+
+    def push(self, caller: Statements, jobs: Sequence[Push]) -> Sequence[Pushed] | None:
+        """Store the jobs with the caller's commit; None if its connection leads elsewhere."""
+        ...
+
+
 class SqlQueue(Generic[Tx]):
     """Runs every call as a transition in a transaction, on threads of its own, and waits for what it brings.
 
@@ -53,11 +62,13 @@ class SqlQueue(Generic[Tx]):
         transitions: Transitions[Tx],
         calls: Callable[[], Calls[Tx]],
         session: Callable[[Waiters], Session[Tx]],
+        callers: Callers,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transitions = transitions
         self._calls = calls
         self._session = session
+        self._callers = callers
         self._monotonic = monotonic
         self._local: Calls[Tx] | None = None
         self._fruitful = False
@@ -80,6 +91,10 @@ class SqlQueue(Generic[Tx]):
             except StoreError as error:
                 return outcomes(jobs, pushed, part, error)
         return pushed
+
+    def push_within(self, caller: Statements, jobs: Sequence[Push]) -> Sequence[Pushed] | None:
+        """Store jobs in a caller's transaction: see ``Enlists.push_within``."""
+        return self._callers.push(caller, jobs)
 
     async def claim(
         self,

@@ -10,10 +10,12 @@ from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
 from tenure.databases import DatabaseUrl
+from tenure.drivers.sql.server.callers import CallersConnection
 from tenure.drivers.sql.server.connection import Again, Lost, Result, Step, Values
 from tenure.drivers.sql.server.faults import NO_TABLES, connecting
 from tenure.drivers.sql.server.names import BLOCK
 from tenure.drivers.sql.server.texts import Dialect
+from tenure.enlisting import Statements
 from tenure.errors import StoreError, StoreRefused
 
 CONNECT: Final = 5
@@ -85,13 +87,30 @@ class MysqlConnection:
 
     def numbers(self, text: str, forget: str, blocks: int) -> list[int]:
         """Take that many blocks of numbers, and return the first number of each."""
-        steps: list[Step] = [(text, {}), (forget, {}), ("SELECT LAST_INSERT_ID()", {})]
-        return [int(self.script(steps)[2].rows[0][0]) * BLOCK for _ in range(blocks)]
+        return _numbers(self, text, forget, blocks)
 
     def close(self) -> None:
         """Close it; idempotent, never raises."""
         with contextlib.suppress(pymysql.Error, OSError):
             self._connection.close()
+
+
+class MysqlCallers(CallersConnection):
+    """A caller's connection, in the middle of its transaction."""
+
+    def insert(self, text: str, rows: Sequence[Values]) -> int:
+        """Run one ``Insert`` and return 0: libraries ask the server to count rows that were there, too."""
+        self.run_each(text, rows)
+        return 0
+
+    def numbers(self, text: str, forget: str, blocks: int) -> list[int]:
+        """Take that many blocks of numbers, and return the first number of each."""
+        return _numbers(self, text, forget, blocks)
+
+
+def _numbers(connection: MysqlConnection | MysqlCallers, text: str, forget: str, blocks: int) -> list[int]:
+    steps: list[Step] = [(text, {}), (forget, {}), ("SELECT LAST_INSERT_ID()", {})]
+    return [int(connection.script(steps)[2].rows[0][0]) * BLOCK for _ in range(blocks)]
 
 
 def _bound(values: Values) -> dict[str, Any]:
@@ -180,9 +199,29 @@ class Mysql:
         """Return how to find queues and keep others from clearing them, or from any change."""
         return (f"{find} {'FOR UPDATE' if alone else 'LOCK IN SHARE MODE'}",)
 
+    def trouble(self, error: BaseException) -> Exception:
+        """Return what an error of any client library means."""
+        return trouble(error)
+
+    def callers(self, caller: Statements) -> MysqlCallers:
+        """Return a caller's connection as one of ours."""
+        return MysqlCallers(caller, self)
+
     def notifying(self, channel: str, queues: Sequence[str]) -> Step | None:  # noqa: ARG002 - nobody can be told
         """Return nothing: waiting claims look by themselves."""
         return None
+
+
+def trouble(error: BaseException) -> Exception:
+    """Return what an error means, PyMySQL's or another library's, without the server's words, which may quote."""
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    if code in _AGAIN:
+        return Again("the database rolled the call back because of others")
+    if code in _REFUSALS:
+        return StoreRefused(*_REFUSALS[code])
+    if code in _BROKEN or isinstance(error, OSError) or type(error).__name__ == "InterfaceError":
+        return Lost("the connection to the MySQL server broke")
+    return StoreError(f"the MySQL server failed ({type(error).__name__} {code}); nothing was written")
 
 
 @contextlib.contextmanager
@@ -191,11 +230,4 @@ def troubles() -> Iterator[None]:
     try:
         yield
     except (pymysql.Error, OSError) as error:
-        code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-        if code in _AGAIN:
-            raise Again("the database rolled the call back because of others") from None
-        if code in _REFUSALS:
-            raise StoreRefused(*_REFUSALS[code]) from None
-        if code in _BROKEN or isinstance(error, OSError | pymysql.InterfaceError):
-            raise Lost("the connection to the MySQL server broke") from None
-        raise StoreError(f"the MySQL server failed ({type(error).__name__} {code}); nothing was written") from None
+        raise trouble(error) from None

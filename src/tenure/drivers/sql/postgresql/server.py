@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import psycopg
-from psycopg import errors
 from psycopg.abc import PQGen
 
 from tenure.databases import DatabaseUrl
+from tenure.drivers.sql.server.callers import CallersConnection
 from tenure.drivers.sql.server.connection import Again, Lost, Result, Step, Values
 from tenure.drivers.sql.server.faults import NO_TABLES, connecting
 from tenure.drivers.sql.server.statements import LOCK_QUEUES, LOCK_QUEUES_ALONE
 from tenure.drivers.sql.server.texts import Dialect
+from tenure.enlisting import Statements
 from tenure.errors import StoreError, StoreRefused
 
 T = TypeVar("T")
@@ -52,7 +53,8 @@ _REFUSALS: Final[Mapping[str, tuple[str, str]]] = {
     "25006": ("READONLY", "the server takes no writes (a standby?)"),
 }
 _AGAIN: Final = frozenset({"40001", "40P01", "55P03"})
-_BROKEN: Final = ("08", "57P")
+_BROKEN: Final = ("08", "57P", "25P03")
+"""The last is a transaction that stood idle for too long."""
 
 
 class PsycopgConnection(psycopg.Connection[Any]):
@@ -91,16 +93,36 @@ class PostgresConnection:
 
     def insert(self, text: str, rows: Sequence[Values]) -> int:
         """Run one ``Insert`` and return how many rows are new."""
-        return self.run(text, {name: [row[name] for row in rows] for name in rows[0]}).changed
+        return _inserted(self, text, rows)
 
     def numbers(self, text: str, forget: str, blocks: int) -> list[int]:  # noqa: ARG002 - a sequence forgets itself
         """Take that many blocks of numbers, and return the first number of each."""
-        return sorted(number for (number,) in self.run(text, {"blocks": blocks}).rows)
+        return _numbers(self, text, blocks)
 
     def close(self) -> None:
         """Close it; idempotent, never raises."""
         with contextlib.suppress(psycopg.Error):
             self._connection.close()
+
+
+class PostgresCallers(CallersConnection):
+    """A caller's connection, in the middle of its transaction."""
+
+    def insert(self, text: str, rows: Sequence[Values]) -> int:
+        """Run one ``Insert`` and return how many rows are new."""
+        return _inserted(self, text, rows)
+
+    def numbers(self, text: str, forget: str, blocks: int) -> list[int]:  # noqa: ARG002 - a sequence forgets itself
+        """Take that many blocks of numbers, and return the first number of each."""
+        return _numbers(self, text, blocks)
+
+
+def _inserted(connection: PostgresConnection | PostgresCallers, text: str, rows: Sequence[Values]) -> int:
+    return connection.run(text, {name: [row[name] for row in rows] for name in rows[0]}).changed
+
+
+def _numbers(connection: PostgresConnection | PostgresCallers, text: str, blocks: int) -> list[int]:
+    return sorted(number for (number,) in connection.run(text, {"blocks": blocks}).rows)
 
 
 def _settings() -> str:
@@ -156,6 +178,14 @@ class Postgres:
         """Return how to find queues and keep others from clearing them, or from any change."""
         return (LOCK_QUEUES_ALONE if alone else LOCK_QUEUES, find)
 
+    def trouble(self, error: BaseException) -> Exception:
+        """Return what an error of any client library means."""
+        return trouble(error)
+
+    def callers(self, caller: Statements) -> PostgresCallers:
+        """Return a caller's connection as one of ours."""
+        return PostgresCallers(caller, self)
+
     def notifying(self, channel: str, queues: Sequence[str]) -> Step | None:
         """Return how to tell other processes that there is something in these queues.
 
@@ -169,20 +199,24 @@ class Postgres:
         }
 
 
+def trouble(error: BaseException) -> Exception:
+    """Return what an error means, psycopg's or another library's, without the server's words, which may quote."""
+    state = str(getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or "")
+    if state in _AGAIN:
+        return Again("the database rolled the call back because of others")
+    if state in _REFUSALS:
+        return StoreRefused(*_REFUSALS[state])
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    lost = not state and bool(kinds & {"OperationalError", "InterfaceError"})
+    if lost or state.startswith(_BROKEN):
+        return Lost("the connection to PostgreSQL broke")
+    return StoreError(f"PostgreSQL failed ({type(error).__name__}{state and ' ' + state}); nothing was written")
+
+
 @contextlib.contextmanager
 def troubles() -> Iterator[None]:
     """Turn the library's errors into those that the driver knows, without the server's words, which may quote."""
     try:
         yield
     except psycopg.Error as error:
-        state = error.sqlstate or ""
-        if state in _AGAIN:
-            raise Again("the database rolled the call back because of others") from None
-        if state in _REFUSALS:
-            raise StoreRefused(*_REFUSALS[state]) from None
-        lost = not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        if lost or state.startswith(_BROKEN) or isinstance(error, errors.IdleInTransactionSessionTimeout):
-            raise Lost("the connection to PostgreSQL broke") from None
-        raise StoreError(
-            f"PostgreSQL failed ({type(error).__name__}{state and ' ' + state}); nothing was written"
-        ) from None
+        raise trouble(error) from None

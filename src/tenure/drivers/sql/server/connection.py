@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tenure.drivers.sql.server.texts import Dialect
+from tenure.enlisting import Statements
 
 Values = Mapping[str, Any]
 Step = tuple[str, Values]
@@ -73,6 +74,14 @@ class Server(Protocol):
 
     def finding(self, find: str, *, alone: bool) -> Sequence[str]:
         """Return how to find queues and keep others from clearing them, or from any change; ``keys`` is bound too."""
+        ...
+
+    def trouble(self, error: BaseException) -> Exception:
+        """Return what an error of any client library for this server means: see ``Connection``."""
+        ...
+
+    def callers(self, caller: Statements) -> Connection:
+        """Return a caller's connection, in the middle of its transaction, as one of ours."""
         ...
 
     def notifying(self, channel: str, queues: Sequence[str]) -> Step | None:

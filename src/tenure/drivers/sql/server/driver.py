@@ -8,6 +8,7 @@ from tenure.drivers.sql.calls import Calls, Watch
 from tenure.drivers.sql.engine import Engine
 from tenure.drivers.sql.queue import SqlQueue
 from tenure.drivers.sql.server import transitions
+from tenure.drivers.sql.server.callers import Callers
 from tenure.drivers.sql.server.connection import Again, Connection, Lost
 from tenure.drivers.sql.server.findings import ordered
 from tenure.drivers.sql.server.names import DEFAULT_PREFIX, Names
@@ -35,6 +36,7 @@ class ServerQueue(SqlQueue[Transaction]):
             transitions,
             lambda: Calls(self._engine, watch, lanes=True),
             self._new_session,
+            Callers(place, lambda: self.here().on("operate")),
         )
 
     def _new_session(self, waiters: Waiters) -> Session:
@@ -46,7 +48,7 @@ class ServerQueue(SqlQueue[Transaction]):
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="sql", shared=True, results=True, durability=frozenset({1, 2}))
+        return Capabilities(driver="sql", shared=True, results=True, transactions=True, durability=frozenset({1, 2}))
 
     async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:
         """Look at the server and the tables for what would break a promise; changes nothing."""

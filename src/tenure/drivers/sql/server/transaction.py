@@ -75,11 +75,11 @@ class Transaction:
     It begins with the first statement, together with that. ``now`` is read then, from the database's moving clock.
     """
 
-    def __init__(self, connection: Connection, place: Place, call: Call | None) -> None:
+    def __init__(self, connection: Connection, place: Place, call: Call | None, *, begun: bool = False) -> None:
         self._connection = connection
         self._place = place
         self._call = call
-        self._began = False
+        self._began = begun
         self._now: int | None = None
         self._queues: dict[str, QueueRow | None] = {}
         self.namespace: str = place.namespace
@@ -220,15 +220,17 @@ class Transaction:
 
     def commit(self) -> None:
         """Write the counters that were moved, and end: the last step of a writing transaction, one round trip."""
-        if not self._began or self._call is None:
-            return
+        if self._began and self._call is not None:
+            self._connection.script([*self._moves(self._call.slot), (COMMIT, {})])
+
+    def _moves(self, slot: int) -> list[Step]:
+        """Return what writes the counters that were moved."""
         count = self._place.texts.of(statements.COUNT)
-        steps: list[Step] = [
-            (count, {"queue": queue.number, "slot": self._call.slot, **queue.moved})
+        return [
+            (count, {"queue": queue.number, "slot": slot, **queue.moved})
             for queue in sorted(filter(None, self._queues.values()), key=lambda queue: queue.number)
             if any(queue.moved.values())
         ]
-        self._connection.script([*steps, (COMMIT, {})])
 
     def roll_back(self) -> None:
         """End without effect."""

@@ -10,6 +10,7 @@ from tenure.drivers.sql.calls import Calls
 from tenure.drivers.sql.engine import Engine
 from tenure.drivers.sql.queue import SqlQueue
 from tenure.drivers.sql.sqlite import transitions
+from tenure.drivers.sql.sqlite.callers import Callers
 from tenure.drivers.sql.sqlite.doctor import examine
 from tenure.drivers.sql.sqlite.forking import Sessions
 from tenure.drivers.sql.sqlite.session import Location
@@ -70,20 +71,20 @@ class SqliteQueue(SqlQueue[Transaction]):
         if str(path) in {"", ":memory:"}:
             raise InvalidOption("a SQLite queue needs a file; for jobs in memory use memory://")
         self._path = Path(path).absolute()
-        self._sessions = Sessions(
-            Location(
-                path=self._path,
-                namespace=check_namespace(namespace),
-                timeout=timeout,
-                max_bytes=max_bytes,
-                clock=clock,
-            )
+        location = Location(
+            path=self._path,
+            namespace=check_namespace(namespace),
+            timeout=timeout,
+            max_bytes=max_bytes,
+            clock=clock,
         )
+        self._sessions = Sessions(location)
         # One file takes one writer: all calls share one thread. Its connections are closed before a fork.
         super().__init__(
             transitions,
             lambda: Calls(self._engine, lambda _: Polling(), lanes=False),
             self._sessions.new,
+            Callers(location, lambda: self.here().on("operate")),
             clock.monotonic,
         )
 
@@ -94,7 +95,7 @@ class SqliteQueue(SqlQueue[Transaction]):
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="sql", shared=True, results=True, durability=frozenset({1, 2}))
+        return Capabilities(driver="sql", shared=True, results=True, transactions=True, durability=frozenset({1, 2}))
 
     async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:  # noqa: ARG002 - every push is on the disk
         """Look at the file and its disk for what would break a promise; changes nothing."""

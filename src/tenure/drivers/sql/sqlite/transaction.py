@@ -1,15 +1,43 @@
 """What a transition sees of the transaction that it runs in."""
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tenure.clock import Clock
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.units import SECOND
 
 Values = Sequence[Any] | Mapping[str, Any]
+
+
+class Rows(Protocol):
+    """What a statement brought, as ``sqlite3`` tells it."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows it changed."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        ...
+
+
+class Executes(Protocol):
+    """A connection of ``sqlite3``, or what does as one."""
+
+    def execute(self, sql: str, parameters: Any = ..., /) -> Rows:
+        """Run a statement."""
+        ...
+
+    def executemany(self, sql: str, parameters: Any, /) -> object:
+        """Run a statement once for each set of values."""
+        ...
 
 
 @dataclass(slots=True)
@@ -50,7 +78,7 @@ class Transaction:
     host, so that is the store's one clock (P8).
     """
 
-    def __init__(self, connection: sqlite3.Connection, namespace: str, clock: Clock) -> None:
+    def __init__(self, connection: Executes, namespace: str, clock: Clock) -> None:
         self._connection = connection
         self.namespace: str = namespace
         self._queues: dict[str, QueueRow | None] = {}

@@ -1,0 +1,89 @@
+"""Jobs written by a caller's own connection to the file, in the middle of its transaction."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tenure.drivers.sql.engine import Engine
+from tenure.drivers.sql.parts import parts
+from tenure.drivers.sql.sqlite import faults
+from tenure.drivers.sql.sqlite.session import Location
+from tenure.drivers.sql.sqlite.transaction import Transaction, Values
+from tenure.drivers.sql.sqlite.transitions.pushing import push
+from tenure.enlisting import Statements, Trouble
+from tenure.errors import StoreError
+from tenure.queue import Push, Pushed
+
+
+class Callers:
+    """Pushes in the transactions of callers who have the same file open, by whatever library."""
+
+    def __init__(self, location: Location, beside: Callable[[], Engine[Transaction]]) -> None:
+        self._location = location
+        self._beside = beside
+        self._prepared = False
+
+    def push(self, caller: Statements, jobs: Sequence[Push]) -> list[Pushed] | None:
+        """Store the jobs with the caller's commit; None if it has another file open. Raises ``StoreError``."""
+        if caller.dialect != "sqlite":
+            return None
+        file = CallersFile(caller, str(self._location.path))
+        if not self._is_ours(file):
+            return None
+        caller.aside(self._prepare)
+        transaction = Transaction(file, self._location.namespace, self._location.clock)
+        pushed = [outcome for part in parts(jobs) for outcome in push(transaction, part)]
+        transaction.finish()
+        return pushed
+
+    def _is_ours(self, file: "CallersFile") -> bool:
+        for _, name, path in file.execute("PRAGMA database_list").fetchall():
+            if name == "main" and path:
+                ours = self._location.path
+                return ours.exists() and Path(path).samefile(ours)
+        return False
+
+    def _prepare(self) -> None:
+        """See to it that the file has the tables, once: nothing is made in the middle of a caller's transaction."""
+        if not self._prepared:
+            self._beside().read(lambda _: None).result()
+            self._prepared = True
+
+
+class Brought:
+    """What a statement brought."""
+
+    def __init__(self, rows: list[Any], changed: int) -> None:
+        self._rows = rows
+        self.rowcount: int = changed
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+        return self._rows
+
+    def fetchone(self) -> Any:
+        """Return the first row, or None."""
+        return self._rows[0] if self._rows else None
+
+
+class CallersFile:
+    """A caller's connection, as a transition uses one of ours."""
+
+    def __init__(self, caller: Statements, path: str) -> None:
+        self._caller = caller
+        self._path = path
+
+    def execute(self, sql: str, parameters: Values = (), /) -> Brought:
+        """Run a statement."""
+        try:
+            return Brought(*self._caller.run(sql, parameters))
+        except Trouble as trouble:
+            if isinstance(trouble.cause, sqlite3.Error):
+                raise faults.translated(trouble.cause, self._path) from None
+            raise StoreError("SQLite refused a statement; nothing was written") from None
+
+    def executemany(self, sql: str, parameters: Iterable[Values], /) -> None:
+        """Run a statement once for each set of values."""
+        for values in parameters:
+            self.execute(sql, values)

@@ -1,0 +1,138 @@
+"""Jobs follow what becomes of Django's atomic blocks, on SQLite and on PostgreSQL."""
+
+import asyncio
+import contextlib
+import pathlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+import django
+import pytest
+import sqlalchemy
+from django.conf import settings
+from django.db import DatabaseError, connections, transaction
+
+from tenure import InvalidOption, NotSupported, Tenure
+from tenure.errors import WrongContext
+from tests.support.databases import Database
+from tests.transactions.support import Base, WentWrong, file_url, make_app, pushed_sync, pushing
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory, postgresql: Database) -> Iterator[pathlib.Path]:
+    """Where SQLite's file is; Django's settings hold for the whole process."""
+    place = tmp_path_factory.mktemp("django")
+    at = sqlalchemy.make_url(postgresql.url)
+    settings.configure(
+        DATABASES={
+            "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(place / "jobs.sqlite")},
+            "server": {
+                "ENGINE": "django.db.backends.postgresql",
+                "HOST": at.host,
+                "PORT": at.port,
+                "USER": at.username,
+                "NAME": at.database,
+            },
+        }
+    )
+    django.setup()
+    yield place
+    connections.close_all()
+
+
+@pytest.fixture(params=["default", "server"])
+def alias(request: pytest.FixtureRequest, directory: pathlib.Path) -> Iterator[str]:
+    yield request.param
+    connections[request.param].close()
+
+
+@pytest.fixture(params=["transaction", "after_commit"])
+def option(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def app(alias: str, directory: pathlib.Path, postgresql: Database, namespace: str) -> Iterator[Tenure]:
+    url = file_url(directory) if alias == "default" else postgresql.url
+    made = make_app(url, namespace)
+    made.counts_sync("default")
+    engine = sqlalchemy.create_engine(url) if alias == "default" else postgresql.engine()
+    Base.metadata.create_all(engine)
+    engine.dispose()
+    yield made
+    made.close_sync()
+
+
+def atomic(alias: str) -> AbstractContextManager[None]:
+    block: Any = transaction.atomic(using=alias)
+    return cast("AbstractContextManager[None]", block)
+
+
+def insert(alias: str, number: int, owner: str) -> None:
+    with connections[alias].cursor() as cursor:
+        cursor.execute("INSERT INTO test_orders (number, owner) VALUES (%s, %s)", [number, owner])
+
+
+def push(app: Tenure, number: int, **options: Any) -> Any:
+    return app.push_sync(pushing(app, number, **options))
+
+
+def test_jobs_follow_the_outermost_block_in_order(app: Tenure, alias: str, option: str, namespace: str) -> None:
+    given: Any = {option: alias}
+    with atomic(alias):
+        insert(alias, 1, namespace)
+        first = push(app, 1, **given)
+        with atomic(alias):
+            push(app, 2, **given)
+        with contextlib.suppress(WentWrong), atomic(alias):
+            push(app, 3, **given)
+            raise WentWrong
+        app.push_many_sync([pushing(app, 4), pushing(app, 5)], **given)
+        assert first.status_sync() == "gone"
+    assert pushed_sync(app) == [1, 2, 4, 5]
+    with contextlib.suppress(WentWrong), atomic(alias):
+        push(app, 6, id="six", **given)
+        raise WentWrong
+    assert pushed_sync(app) == []
+    assert not push(app, 6, id="six").held
+
+
+def test_a_block_that_never_commits_leaves_nothing(app: Tenure, alias: str, option: str, namespace: str) -> None:
+    block = atomic(alias)  # what Django's TestCase does around each test
+    block.__enter__()
+    with atomic(alias):
+        insert(alias, 1, namespace)
+        push(app, 1, id="one", **{option: alias})
+    transaction.set_rollback(True, using=alias)
+    block.__exit__(None, None, None)
+    assert pushed_sync(app) == []
+    assert not push(app, 1, id="one").held
+
+
+def test_what_is_no_transaction_is_refused(app: Tenure, alias: str) -> None:
+    with pytest.raises(InvalidOption, match="no atomic block is open"):
+        push(app, 1, transaction=alias)
+    for option in ("transaction", "after_commit"):
+        with pytest.raises(InvalidOption, match="Django has no database 'nowhere'"):
+            push(app, 1, **{option: "nowhere"})
+        with pytest.raises(WrongContext, match="use push_sync"):
+            asyncio.run(_awaited(app, **{option: alias}))
+    with atomic(alias):
+        with pytest.raises(NotSupported, match="the 'memory' driver"):
+            push(make_app("memory://", "other"), 1, transaction=alias)
+        with pytest.raises(DatabaseError), connections[alias].cursor() as cursor:
+            cursor.execute("SELECT nothing FROM nowhere")
+        transaction.set_rollback(True, using=alias)
+        with pytest.raises(InvalidOption, match="has failed"):
+            push(app, 1, transaction=alias)
+    assert pushed_sync(app) == []
+
+
+async def _awaited(app: Tenure, **options: Any) -> None:
+    await app.push(pushing(app, 1, **options))
+
+
+def test_without_a_block_the_push_is_made_at_once(app: Tenure, alias: str) -> None:
+    push(app, 1, after_commit=alias)
+    assert pushed_sync(app) == [1]
