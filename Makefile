@@ -16,6 +16,8 @@ SCALE  ?= 20
 AGAIN   = || { test $$? = 1 || exit 1; echo "Tried once more, with nothing beside it:"; $(run) python -m pytest --lf --lfnf none; }
 # A part of the suite (make test ARGS="-k lease") is not held against the numbers of the whole.
 COUNTS := $(if $(ARGS),,--contract-counts check)
+# The contract on each driver once takes minutes; EVERYWHERE=1, and CI, run it on every server and topology.
+export TENURE_EVERYWHERE := $(EVERYWHERE)
 
 # Without cached bytecode each pytest start rewrites every plugin: two seconds a run.
 unexport PYTHONDONTWRITEBYTECODE

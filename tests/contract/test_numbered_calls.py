@@ -385,28 +385,3 @@ async def test_a_push_cancelled_while_its_reply_is_on_the_way_is_made_once(bridg
     (answer,) = await bridge.shaky.push([job("x")])
     assert answer.outcome == "held"
     assert ids(await drained(bridge.direct, 1)) == ["x"]
-
-
-async def test_a_pusher_whose_reply_is_cut_makes_exactly_one_job(bridge: Bridge) -> None:
-    pusher = bridge.shaky.pusher()
-    try:
-        await asyncio.to_thread(pusher.push, [job("warm", queue="warm")])
-        fault = bridge.proxy.cut_next_reply(match=SCRIPT)
-        answers = await asyncio.to_thread(pusher.push, [job("x"), job("y")])
-        assert fault.happened
-        assert [one.outcome for one in answers] == ["stored", "stored"]
-        assert ids(await drained(bridge.direct, 2)) == ["x", "y"]
-    finally:
-        pusher.close()
-
-
-async def test_a_keeper_whose_reply_is_cut_still_answers_or_tells(bridge: Bridge) -> None:
-    lease = await pushed_and_claimed(bridge.shaky)
-    keeper = bridge.shaky.keeper()
-    try:
-        assert await asyncio.to_thread(keeper.renew, [lease]) == [Renewal.HELD]
-        fault = bridge.proxy.cut_next_reply(match=SCRIPT)
-        assert await asyncio.to_thread(keeper.renew, [lease]) == [Renewal.HELD]
-        assert fault.happened
-    finally:
-        keeper.close()
