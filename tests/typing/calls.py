@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, assert_type
 
+from sqlalchemy.ext.asyncio import AsyncSession
+
 from tenure import (
     AsyncJob,
     Call,
@@ -22,6 +24,7 @@ from tenure import (
 )
 
 app = Tenure()
+session = AsyncSession()
 
 
 class Db: ...
@@ -84,6 +87,9 @@ async def pushes() -> None:
     assert_type(await fetch.options(delay=30, priority=10, at=datetime.now(UTC)).push("u"), JobHandle[bytes])
     assert_type(await fetch.options(delay=30)("u"), bytes)
     assert_type(await app.push(Report(5), delay=3), JobHandle[int])
+    assert_type(await fetch.options(transaction=session).push("u"), JobHandle[bytes])
+    assert_type(await app.push_many([fetch.bind("u")], after_commit=session), list[JobHandle[bytes]])
+    assert_type(parse.options(after_commit="default").push_sync(b""), JobHandle[list[int]])
     assert_type(await app.push(Plain(5)), JobHandle[str])
     assert_type(await app.push(fetch.bind("u"), meta={"tenant": 7}), JobHandle[bytes])
     assert_type(await app.push_many(fetch.bind(str(i)) for i in range(100_000)), list[JobHandle[bytes]])

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tenure.drivers.sql.engine import Engine
 from tenure.drivers.sql.parts import parts
-from tenure.drivers.sql.server import statements
+from tenure.drivers.sql.server import questions, statements
 from tenure.drivers.sql.server.connection import Again, Connection, Lost, Result, Server, Step, Values
 from tenure.drivers.sql.server.names import BLOCK
 from tenure.drivers.sql.server.session import SLOTS, channel
@@ -48,7 +48,7 @@ class Callers:
 
     def _push(self, caller: Statements, jobs: Sequence[Push]) -> list[Pushed] | None:
         connection = self._place.server.callers(caller)
-        fresh, *theirs = connection.run(self._place.texts.of(statements.WHEREABOUTS), {}).rows[0]
+        fresh, *theirs = connection.run(self._place.texts.of(questions.WHEREABOUTS), {}).rows[0]
         if not self._is_ours(caller, tuple(theirs)):
             return None
         names = sorted({job.queue for job in jobs})
@@ -113,7 +113,7 @@ class CallersTransaction(Transaction):
         """
         texts = self._place.texts
         values = {"keys": [texts.names.key(self.namespace, name)], "number": number}
-        steps = [(text, values) for text in self._place.server.finding(texts.of(statements.LINE), alone=False)]
+        steps = [(text, values) for text in self._place.server.finding(texts.of(questions.LINE), alone=False)]
         for now, line, ends in self._connection.script(steps)[-1].rows:
             self._now = int(now)
             queue = self._queues[name] = QueueRow(name, number, line)
@@ -164,7 +164,7 @@ class CallersConnection:
 
 
 def _whereabouts(transaction: Transaction) -> tuple[Any, ...]:
-    return tuple(transaction.one(statements.WHEREABOUTS)[1:])
+    return tuple(transaction.one(questions.WHEREABOUTS)[1:])
 
 
 def _find(transaction: Transaction, names: Sequence[str]) -> list[QueueRow]:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from tenure.drivers.sql.server.texts import Differ
+
 COUNTED: Final = """
 SELECT sum(ready), sum(later), sum(leased), sum(failed), sum(unreadable),
        (SELECT count(*) FROM {jobs} WHERE shelf = %(queue)s AND state = LEASED AND place <= %(now)s)
@@ -61,3 +63,25 @@ UNREADABLE_BYTES: Final = "SELECT envelope FROM {unreadable} WHERE number = %(nu
 
 DROP_UNREADABLE: Final = "DELETE FROM {unreadable} WHERE number = %(number)s AND queue = %(queue)s"
 """One record is gone for good."""
+
+# -------------------------------------------------------------------------------------------- in callers' transactions
+
+WHEREABOUTS: Final = Differ(
+    postgresql="""
+SELECT current_setting('transaction_isolation') = 'read committed', current_database(),
+       CAST(pg_postmaster_start_time() AS text), CAST(CAST(to_regclass('{jobs}') AS oid) AS bigint)
+""",
+    mysql="""
+SELECT true, DATABASE(), CONCAT_WS(' ', @@hostname, @@port, @@datadir),
+       (SELECT CAST(create_time AS CHAR) FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = '{jobs}')
+""",
+)
+"""Whether each statement of the transaction finds queues as they are now, and in which database and of which server
+the tables are that it sees: its last column is empty when it sees none, and nothing fails."""
+
+LINE: Final = """
+SELECT {now}, line, EXISTS (SELECT 1 FROM {endings} AS e WHERE e.queue = q.number)
+FROM {queues} AS q WHERE number = %(number)s
+"""
+"""The time, one queue's line, and whether ends of it are kept."""

@@ -52,20 +52,6 @@ ON DUPLICATE KEY UPDATE
 )
 """Move a queue's counters by what a transition moved. The last step: whoever moves the same slot waits for the end."""
 
-WHEREABOUTS: Final = Differ(
-    postgresql="""
-SELECT current_setting('transaction_isolation') = 'read committed', current_database(),
-       CAST(pg_postmaster_start_time() AS text), CAST(CAST(to_regclass('{jobs}') AS oid) AS bigint)
-""",
-    mysql="""
-SELECT true, DATABASE(), CONCAT_WS(' ', @@hostname, @@port, @@datadir),
-       (SELECT CAST(create_time AS CHAR) FROM information_schema.tables
-        WHERE table_schema = DATABASE() AND table_name = '{jobs}')
-""",
-)
-"""Whether each statement of the transaction finds queues as they are now, and in which database and of which server
-the tables are that it sees: its last column is empty when it sees none, and nothing fails."""
-
 CLOCK: Final = "SELECT {now}"
 """What time it is."""
 
@@ -109,12 +95,6 @@ FROM (SELECT 1 AS one) AS o LEFT JOIN {queues} AS q ON q.namespace = %(namespace
 """
 """The same, and what a claim would find in each: ready? suspects? the next due time, the next deadline, the start of
 the lease that lapses last."""
-
-LINE: Final = """
-SELECT {now}, line, EXISTS (SELECT 1 FROM {endings} AS e WHERE e.queue = q.number)
-FROM {queues} AS q WHERE number = %(number)s
-"""
-"""The time, one queue's line, and whether ends of it are kept."""
 
 ADD_QUEUE: Final = Insert(
     "queues",
