@@ -149,8 +149,11 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(
     assert pushed_sync(business.app) == [1, 4, 6]
 
 
-def test_the_first_push_may_stand_in_a_savepoint(business: Business, engine: Engine, option: str) -> None:
-    with engine.begin() as handle:
+@ways
+def test_the_first_push_may_stand_in_a_savepoint(
+    business: Business, engine: Engine, option: str, opener: Callable[..., Any]
+) -> None:
+    with opener(engine) as handle, handle.begin():
         handle.execute(business.insert(1))
         with contextlib.suppress(WentWrong), handle.begin_nested():
             push(business, handle, option, 1)

@@ -14,7 +14,7 @@ from sqlalchemy import exc
 from sqlalchemy.orm import Session
 
 from tenure import InvalidOption, NotSupported, Tenure
-from tenure.errors import StoreError, StoreRefused
+from tenure.errors import ConnectionFailed, StoreError, StoreRefused
 from tenure.portal import blocking
 from tests.support.databases import Database
 from tests.transactions.conftest import Open
@@ -145,7 +145,48 @@ def test_a_refused_statement_shows_no_payload(business: Business, engine: sqlalc
     assert str(SECRET) not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.parametrize("business", ["sqlite"], indirect=True)
+def test_a_file_that_stays_locked_is_told_as_busy(business: Business) -> None:
+    with business.engine() as engine, engine.begin() as writer, business.engine(connect_args={"timeout": 0.1}) as other:
+        writer.execute(business.insert(1))
+        with other.begin() as handle, pytest.raises(StoreRefused) as caught:
+            push(business.app, SECRET, transaction=handle)
+    assert caught.value.code == "BUSY"
+
+
 # -------------------------------------------------------------------------------------------------- PostgreSQL alone
+
+
+@pytest.mark.parametrize("business", ["psycopg"], indirect=True)
+def test_a_transaction_that_comes_too_late_is_told_to_begin_anew(business: Business) -> None:
+    app = business.app
+    push(app, 1)
+    with business.engine(isolation_level="SERIALIZABLE") as engine, engine.connect() as handle:
+        assert list(handle.scalars(business.orders)) == []
+        push(app, 2, id="one")
+        with pytest.raises(StoreRefused, match="roll the transaction back and repeat all of it") as caught:
+            push(app, 3, transaction=handle, id="one")
+        handle.rollback()
+        assert push(app, 3, transaction=_begun(handle), id="one").held
+    assert caught.value.code == "BUSY"
+
+
+def _begun(handle: sqlalchemy.Connection) -> sqlalchemy.Connection:
+    handle.begin()
+    return handle
+
+
+@pytest.mark.parametrize("business", ["psycopg"], indirect=True)
+def test_a_connection_that_breaks_in_the_transaction_leaves_nothing(
+    business: Business, engine: sqlalchemy.Engine
+) -> None:
+    with engine.connect() as handle, engine.connect() as killer:
+        pid = handle.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        push(business.app, 1, transaction=handle)
+        killer.exec_driver_sql("SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": pid})
+        with pytest.raises(ConnectionFailed, match="nothing of that is stored"):
+            push(business.app, 2, transaction=handle)
+    assert pushed_sync(business.app) == []
 
 
 @pytest.mark.parametrize("business", ["psycopg"], indirect=True)

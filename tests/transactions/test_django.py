@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import pathlib
+import traceback
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, cast
@@ -14,7 +15,7 @@ from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
 from tenure import InvalidOption, NotSupported, Tenure
-from tenure.errors import WrongContext
+from tenure.errors import StoreRefused, WrongContext
 from tests.support.databases import Database
 from tests.transactions.support import Base, WentWrong, file_url, make_app, pushed_sync, pushing
 
@@ -114,6 +115,8 @@ def test_what_is_no_transaction_is_refused(app: Tenure, alias: str) -> None:
     with pytest.raises(InvalidOption, match="no atomic block is open"):
         push(app, 1, transaction=alias)
     for option in ("transaction", "after_commit"):
+        with pytest.raises(InvalidOption, match="takes the alias"):
+            push(app, 1, **{option: connections[alias].ops})
         with pytest.raises(InvalidOption, match="Django has no database 'nowhere'"):
             push(app, 1, **{option: "nowhere"})
         with pytest.raises(WrongContext, match="use push_sync"):
@@ -136,3 +139,24 @@ async def _awaited(app: Tenure, **options: Any) -> None:
 def test_without_a_block_the_push_is_made_at_once(app: Tenure, alias: str) -> None:
     push(app, 1, after_commit=alias)
     assert pushed_sync(app) == [1]
+
+
+@pytest.mark.parametrize("alias", ["server"], indirect=True)
+def test_a_refused_statement_shows_no_payload(app: Tenure, alias: str) -> None:
+    secret = 987654321
+    with atomic(alias):
+        with connections[alias].cursor() as cursor:
+            cursor.execute("SET TRANSACTION READ ONLY")
+        with pytest.raises(StoreRefused) as caught:
+            push(app, secret, transaction=alias)
+        transaction.set_rollback(True, using=alias)
+    assert caught.value.code == "READONLY"
+    assert str(secret) not in "".join(traceback.format_exception(caught.value))
+
+
+def test_transactions_that_are_ended_by_hand_tell_nobody(app: Tenure, alias: str) -> None:
+    transaction.set_autocommit(False, using=alias)
+    with pytest.raises(InvalidOption, match="manual transaction management"):
+        push(app, 1, after_commit=alias)
+    transaction.rollback(using=alias)
+    transaction.set_autocommit(True, using=alias)
