@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from tenure.effects import Attempt, Effects, EffectsBlock
 from tenure.errors import WrongContext
 from tenure.queue import Lease
 from tenure.results import Progress, checked
+
+G = TypeVar("G")
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -41,7 +44,7 @@ class StopFlag:
 class Current:
     """The running attempt of one job."""
 
-    __slots__ = ("_max_attempts", "_meta", "_name", "_report", "_stop", "lease")
+    __slots__ = ("_attempt", "_max_attempts", "_meta", "_name", "_queue", "_report", "_stop", "effects", "lease")
 
     def __init__(
         self,
@@ -52,8 +55,14 @@ class Current:
         meta: Mapping[str, Any] = _EMPTY,
         stop: StopFlag | None = None,
         report: Callable[[Lease, Progress], None] | None = None,
+        attempt: Attempt | None = None,
+        queue: object = None,
     ) -> None:
         self.lease: Lease = lease
+        self.effects: Effects = Effects.NONE
+        """How far its ``transaction`` has come, where no ``attempt`` keeps that."""
+        self._attempt = attempt
+        self._queue = queue
         self._name = name
         self._max_attempts = max_attempts
         self._meta = MappingProxyType(dict(meta)) if meta else _EMPTY
@@ -119,6 +128,20 @@ class Current:
         told = checked(fraction, note)
         if self._report is not None and self.lease.keep:
             self._report(self.lease, told)
+
+    def transaction(self, given: G) -> EffectsBlock[G]:
+        """Begin a transaction that is committed together with the acknowledgement of this job.
+
+        ``given`` is a SQLAlchemy session or connection of the database that the jobs are in, in no transaction, for
+        ``with`` or, an asynchronous one, for ``async with``; or the alias of a Django database. An exception in the
+        block rolls it back. Behind the block the job is done: what is raised there is logged, and nothing is retried.
+
+        Raises ``NotSupported`` when the jobs are elsewhere, ``InvalidOption`` and ``WrongContext`` for what no such
+        block can be made of, all before anything is sent; at the end of the block ``StaleLease`` when the lease is no
+        longer current, and ``StoreError``: nothing was written then. What COMMIT raises is the library's own error;
+        if that was done, the job is done.
+        """
+        return EffectsBlock(given, self._attempt or self, self._queue)
 
     def cancel(self) -> None:
         """Tell the handler to stop; see ``cancelled``. Safe from any thread."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 import msgspec
 
 from tenure import options as opts
+from tenure.atomic import atomically
 from tenure.envelope import Envelope
 from tenure.errors import InvalidOption, NotEncodable, Undecodable
 from tenure.hints import namespaces_of_class, resolved
@@ -52,6 +53,8 @@ class JobDefinition:
     options: opts.JobDefaults = dataclasses.field(default_factory=opts.JobDefaults)
     policies: Policies = NO_POLICIES
     """What becomes of its handler's exceptions."""
+    atomic: str | None = None
+    """The alias of the database whose transaction its handler runs in."""
 
     @property
     def queue(self) -> str | None:
@@ -186,7 +189,7 @@ class JobDefinition:
         """
         args, kwargs = self.codec.decode(envelope.args, envelope.kwargs)
         if not self.is_class:
-            return LoadedCall(args, kwargs, self.target)
+            return LoadedCall(args, kwargs, self._runnable(self.target))
         try:
             instance = self.target(*args, **kwargs)
         except Exception as error:
@@ -194,7 +197,10 @@ class JobDefinition:
             raise Undecodable(
                 f"the constructor of {self.name} refused its stored arguments ({type(error).__name__})"
             ) from error
-        return LoadedCall((), {}, instance.handle)
+        return LoadedCall((), {}, self._runnable(instance.handle))
+
+    def _runnable(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function if self.atomic is None else atomically(self.atomic, function)
 
     def __repr__(self) -> str:
         return f"<job {self.name}>"
@@ -210,19 +216,27 @@ def define(target: Any, given: Mapping[str, Any], below: opts.JobDefaults) -> Jo
     name, executor = chosen.pop("name", None), chosen.pop("executor", None)
     aliases = opts.aliases(chosen.pop("aliases", ()))
     policies = opts.policies({key: chosen.pop(key) for key in ("retry_on", "give_up_on") if key in chosen})
+    atomic = opts.atomic(chosen.pop("atomic")) if "atomic" in chosen else None
     if not isinstance(target, type) and not _is_function(target):
         raise InvalidOption(f"a job must be a function or a class, not {type(target).__name__}")
     _require_importable(target, named=name is not None)
     name = check_job_name(f"{target.__module__}.{target.__qualname__}" if name is None else name)
     asynchronous = _is_asynchronous(name, target)
+    runs_in = _executor(name, executor, asynchronous=asynchronous)
+    if atomic is not None and runs_in != "thread":
+        raise InvalidOption(
+            f"job {name}: atomic is for plain functions in threads, as Django's transactions are; a coroutine writes "
+            "in 'async with current().transaction(session)'"
+        )
     definition = JobDefinition(
         name=name,
         registered=target,
-        executor=_executor(name, executor, asynchronous=asynchronous),
+        executor=runs_in,
         asynchronous=asynchronous,
         aliases=aliases,
         options=opts.defaults(chosen, below),
         policies=policies,
+        atomic=atomic,
     )
     if not definition.is_class:
         _ = definition.services  # of a function all is known but its annotations: a wrong parameter is told at once

@@ -17,6 +17,8 @@ from tenure.queue import Push, Pushed
 T = TypeVar("T")
 
 GROUP: Final = "tenure.transactions"
+BLOCKS: Final = "tenure.blocks"
+"""The same for transactions that are still to be begun."""
 ALIASES: Final = "django"
 """Whose databases have aliases."""
 
@@ -95,6 +97,34 @@ class Enlisted(Protocol):
         ...
 
 
+class Begun(Protocol):
+    """A transaction that a block of ours begins and ends. Its steps block, and run inside ``call``."""
+
+    def call(self, step: Callable[[], T]) -> T:
+        """Run a step; raises ``WrongContext`` when the transaction is an asynchronous one."""
+        ...
+
+    async def call_async(self, step: Callable[[], T]) -> T:
+        """Run a step."""
+        ...
+
+    def begin(self) -> None:
+        """Begin; raises ``InvalidOption`` when it has begun already, or could not be committed by its own."""
+        ...
+
+    def within(self, work: Callable[[Statements], T]) -> T:
+        """Run statements in it, behind all that waits to be written; raises ``Refused`` when it has ended or failed."""
+        ...
+
+    def commit(self) -> None:
+        """Commit it."""
+        ...
+
+    def roll_back(self) -> None:
+        """Roll it back."""
+        ...
+
+
 class Enlists(Protocol):
     """A driver whose jobs a caller's own connection can write, when it leads to the same database."""
 
@@ -111,9 +141,20 @@ F = TypeVar("F", bound=Following)
 
 def enlist(option: str, given: object) -> Enlisted:
     """Return the transaction that an option names; raises ``InvalidOption`` for what is none, or not an open one."""
+    adapted: Enlisted = _adapted(GROUP, option, given)
+    return adapted
+
+
+def begin(option: str, given: object) -> Begun:
+    """Return the transaction that a block will begin; raises ``InvalidOption`` for what none can be begun of."""
+    adapted: Begun = _adapted(BLOCKS, option, given)
+    return adapted
+
+
+def _adapted(group: str, option: str, given: object) -> Any:
     roots = [base.__module__.partition(".")[0] for base in type(given).__mro__]
     for name in [ALIASES] if isinstance(given, str) else roots:
-        adapter = _adapter(name)
+        adapter = _adapter(group, name)
         if adapter is not None:
             return adapter(option, given)
     raise InvalidOption(
@@ -123,12 +164,12 @@ def enlist(option: str, given: object) -> Enlisted:
 
 
 @functools.cache
-def _adapter(name: str) -> Callable[[str, object], Enlisted] | None:
+def _adapter(group: str, name: str) -> Callable[[str, object], Any] | None:
     from importlib.metadata import entry_points  # noqa: PLC0415 - keeps `import tenure` light
 
-    for entry in entry_points(group=GROUP, name=name):
+    for entry in entry_points(group=group, name=name):
         try:
-            found: Callable[[str, object], Enlisted] = entry.load()
+            found: Callable[[str, object], Any] = entry.load()
         except ModuleNotFoundError as error:
             raise MissingExtra(name, "that transaction") from error
         return found

@@ -92,8 +92,8 @@ class JobHandle(Generic[R_co]):
             raise JobGone(f"job {self.id} has ended, and its result was not kept, or no longer (result_ttl)")
         if ending.result is None:
             raise ResultUnavailable(
-                f"job {self.id} has succeeded, and what it returned could not be kept: it has no wire form, or is over "
-                "the size limit; the worker's log says which"
+                f"job {self.id} has succeeded, and what it returned could not be kept: it has no wire form, is over "
+                "the size limit (the worker's log says which), or was not known yet when transaction() acknowledged it"
             )
         return (self._restore or _plain)(ending.result)  # type: ignore[no-any-return] # what the annotation says
 

@@ -83,6 +83,8 @@ class JobOptions(AppOptions, total=False):
     """Only exceptions of these classes are tried again; as a mapping, each after its own seconds or backoff."""
     give_up_on: Sequence[ErrorClass]
     """Exceptions of these classes fail the job at once. The most specific class of both lists decides."""
+    atomic: str
+    """The alias of a Django database: the handler runs in ``current().transaction(alias)``."""
 
 
 class JobDefaults(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +152,13 @@ def aliases(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InvalidOption("aliases must be a list of job names")
     return tuple(check_job_name(name) for name in given)
+
+
+def atomic(given: object) -> str:
+    """Return a validated alias; raises ``InvalidOption``."""
+    if not isinstance(given, str) or not given:
+        raise InvalidOption(f"atomic must be the alias of a Django database, not {shown(given)}")
+    return given
 
 
 def policies(given: Mapping[str, Any]) -> Policies:

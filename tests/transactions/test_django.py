@@ -14,10 +14,14 @@ import sqlalchemy
 from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
-from tenure import InvalidOption, NotSupported, Tenure
-from tenure.errors import StoreRefused, WrongContext
+from tenure import Injected, InvalidOption, NotSupported, Tenure, current
+from tenure.context import Current
+from tenure.errors import StaleLease, StoreRefused, WrongContext
+from tenure.portal import blocking
+from tenure.queue import Release
 from tests.support.databases import Database
-from tests.transactions.support import Base, WentWrong, file_url, make_app, pushed_sync, pushing
+from tests.transactions.support import QUEUE, Base, WentWrong, file_url, make_app, pushed_sync, pushing
+from tests.worker.support import drain
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +164,83 @@ def test_transactions_that_are_ended_by_hand_tell_nobody(app: Tenure, alias: str
         push(app, 1, after_commit=alias)
     transaction.rollback(using=alias)
     transaction.set_autocommit(True, using=alias)
+
+
+@pytest.mark.parametrize("happens", ["commit", "roll back", "stale", "failed"])
+def test_a_block_commits_with_the_acknowledgement_of_its_job(
+    app: Tenure, alias: str, namespace: str, happens: str
+) -> None:
+    push(app, 1)
+    (lease,) = blocking("claim", lambda: app.queue().claim([QUEUE], limit=1, lease=60, wait=0)).leases
+    attempt = Current(lease, name="note", max_attempts=1, queue=app.queue())
+    if happens == "stale":
+        blocking("settle", lambda: app.queue().settle([Release(lease, delay=3600)]))
+    raised = {"commit": None, "roll back": WentWrong, "stale": StaleLease, "failed": InvalidOption}[happens]
+    with pytest.raises(raised) if raised else contextlib.nullcontext(), attempt.enter():
+        _written(alias, namespace, happens)
+    assert not connections[alias].in_atomic_block
+    assert app.counts_sync("default").leased == (happens in {"roll back", "failed"})
+    with connections[alias].cursor() as cursor:
+        cursor.execute("SELECT number FROM test_orders WHERE owner = %s", [namespace])
+        assert cursor.fetchall() == ([(1,)] if happens == "commit" else [])
+
+
+def test_a_block_is_the_outermost_one_of_plain_code(app: Tenure, alias: str) -> None:
+    push(app, 1)
+    (lease,) = blocking("claim", lambda: app.queue().claim([QUEUE], limit=1, lease=60, wait=0)).leases
+    with Current(lease, name="note", max_attempts=1, queue=app.queue()).enter() as attempt:
+        with atomic(alias), pytest.raises(InvalidOption, match="is open on"), attempt.transaction(alias):
+            pytest.fail("the block must not begin")
+        with pytest.raises(WrongContext, match="use 'with'"):
+            asyncio.run(_entered(attempt, alias))
+
+
+async def _entered(attempt: Current, alias: str) -> None:
+    async with attempt.transaction(alias):
+        pytest.fail("the block must not begin")
+
+
+def _written(alias: str, namespace: str, happens: str) -> None:
+    with current().transaction(alias):
+        insert(alias, 1, namespace)
+        if happens == "roll back":
+            raise WentWrong
+        if happens == "failed":
+            transaction.set_rollback(True, using=alias)
+
+
+class Tidy:
+    """Closes what a worker's thread has opened, before the thread is gone."""
+
+
+def tidy() -> Iterator[Tidy]:
+    yield Tidy()
+    connections.close_all()
+
+
+def write(alias: str, owner: str, *, tidy: Tidy = Injected) -> str:
+    """Write an order, at the first attempt in vain."""
+    insert(alias, current().attempt, owner)
+    if current().attempt == 1:
+        raise WentWrong
+    return "written"
+
+
+async def never(alias: str) -> None:
+    raise AssertionError(alias)
+
+
+def test_a_whole_handler_may_be_such_a_block(app: Tenure, alias: str, namespace: str) -> None:
+    app.services.register_factory(Tidy, tidy)
+    app.job(name="write", atomic=alias)(write)
+    handle = app.push_sync(app.call("write", [alias, namespace]).options(result_ttl=60))
+    blocking("work", lambda: drain(app))
+    assert handle.status_sync() == "succeeded"
+    with connections[alias].cursor() as cursor:
+        cursor.execute("SELECT number FROM test_orders WHERE owner = %s", [namespace])
+        assert cursor.fetchall() == [(2,)]
+    for wrong in ({"atomic": alias, "executor": "process"}, {"atomic": ""}, {"atomic": None}):
+        with pytest.raises(InvalidOption, match="atomic"):
+            app.job(name="wrong", **cast("Any", wrong))(write)
+    with pytest.raises(InvalidOption, match="atomic is for plain functions"):
+        app.job(name="wrong", atomic=alias)(never)

@@ -74,6 +74,7 @@ class Floor:
                 grace=0.2,
                 progress=lambda *_: None,
                 max_result_bytes=60_000,
+                queue=app.queue(),
             )
         )
         self.line.feeds(self.attempts.start)

@@ -16,8 +16,10 @@ import msgspec
 
 from tenure.context import Current
 from tenure.definition import Executor
+from tenure.effects import Effects
+from tenure.errors import OutcomeUnknown
 from tenure.events import AttemptStarted
-from tenure.queue import Failure, Lease, Release, Settlement
+from tenure.queue import Ack, Failure, Lease, Release, Settlement
 from tenure.results import Progress
 from tenure.surroundings import CallNext, Middleware
 from tenure.worker import decide
@@ -63,6 +65,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     progress: Callable[[Lease, Progress], None]
     """Takes what handlers tell of their progress, from any thread."""
     max_result_bytes: int
+    queue: object
+    """The driver, as handlers' transactions take it."""
 
 
 class Attempts:
@@ -100,6 +104,8 @@ class Attempts:
             meta=work.meta,
             stop=held.flag,
             report=self._in.progress,
+            attempt=held,
+            queue=self._in.queue,
         )
         held.enter(Stage.RUNNING, now)
         if self._observed:
@@ -220,7 +226,7 @@ class Attempts:
                 return
             if held.stop is None and self._overdue(held):
                 held.stop = Stop.TIMEOUT  # it kept the loop from telling it, and what it came to is late all the same
-            if error is None and held.stop is None and not held.flag.seen:
+            if error is None and held.stop is None and not held.flag.seen and held.effects is Effects.NONE:
                 self._returned(held, value)
             else:
                 self._finished(held, error, value)
@@ -238,6 +244,13 @@ class Attempts:
     def _finished(self, held: Held, error: BaseException | None, value: Any = None) -> None:
         """Judge an attempt that raised, was told to stop or was abandoned, and hand in its outcome."""
         stop = held.stop
+        if held.effects is Effects.DONE:
+            if error is not None:
+                self._in.reports.after_commit(held, error)
+            self._outcome(held, Ack(held.lease), None)
+            return
+        if held.effects is Effects.UNKNOWN and (error is None or decide.is_decision(error)):
+            error = OutcomeUnknown("the COMMIT of its transaction failed; where it was not done, the attempt failed")
         if stop is Stop.LOST:
             held.enter(Stage.ENDED, time.monotonic())
             self._in.leases.remove(held)

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from tenure.context import StopFlag
+from tenure.effects import Effects
 from tenure.queue import Lease
 from tenure.worker.work import Work
 
@@ -43,6 +44,7 @@ class Held:
     __slots__ = (
         "abandoned",
         "deadline",
+        "effects",
         "flag",
         "lease",
         "name",
@@ -71,6 +73,8 @@ class Held:
         self.stop: Stop | None = None
         self.flag: StopFlag = StopFlag()
         """What its handler sees as ``current().cancelled``."""
+        self.effects: Effects = Effects.NONE
+        """How far the handler's ``current().transaction()`` has come."""
         self.abandoned: bool = False
         self.work: Work | None = None
         self.task: asyncio.Task[None] | None = None

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from tenure.effects import Effects
 from tenure.errors import OutcomeUnknown, StoreError
 from tenure.queue import Keeper, Renewal
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
@@ -88,7 +89,11 @@ class KeeperThread:
     def _round(self, keeper: Keeper) -> float:
         """Renew all leases once, and return the seconds until the next time."""
         now = time.monotonic()
-        due = [held for held in self._leases.snapshot() if held.renew_until is None or now < held.renew_until]
+        due = [
+            held
+            for held in self._leases.snapshot()
+            if held.effects is not Effects.DONE and (held.renew_until is None or now < held.renew_until)
+        ]
         failed: StoreError | None = None
         for start in range(0, len(due), GROUP):
             try:
@@ -121,7 +126,7 @@ class KeeperThread:
             if answer is not Renewal.LOST:
                 # Counted from before the call was sent: the store counts from later, so it trusts the lease longer.
                 held.deadline = sent + held.lease.length
-            if answer is Renewal.HELD or held.stage >= Stage.SETTLING:
+            if answer is Renewal.HELD or held.stage >= Stage.SETTLING or held.effects >= Effects.CLOSING:
                 # A lease that is being settled may be gone because it was settled: its own answer tells.
                 continue
             why = Stop.LOST if answer is Renewal.LOST else Stop.CANCELLED

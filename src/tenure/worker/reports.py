@@ -113,6 +113,13 @@ class Reports:
         """Its handler has done its work, and what it returned cannot be kept."""
         logger.warning("job %s (%s) is done, but its result is not kept: %s", held.lease.id, held.name, problem)
 
+    def after_commit(self, held: Held, error: BaseException) -> None:
+        """Its handler has raised behind a block that acknowledged the job: it is done all the same."""
+        logger.error(
+            "job %s (%s) is done: its transaction is committed, and it is not retried because of %s, raised afterwards",
+            held.lease.id, held.name, type(error).__name__,
+        )  # fmt: skip
+
     def late(self, held: Held) -> None:
         """An abandoned handler has ended after all."""
         logger.warning("abandoned job %s (%s) has ended: its outcome is ignored", held.lease.id, held.name)

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.effects import Effects
 from tenure.errors import OutcomeUnknown, StoreError
 from tenure.events import JobSucceeded
 from tenure.queue import Ack, Failure, Queue, Settled, Settlement
@@ -61,6 +62,10 @@ class Settler:
     def put(self, held: Held, settlement: Settlement, failure: Failure | None, now: float) -> None:
         """Hand in the outcome of a lease; from now on a lost lease is told by the settlement's own answer."""
         held.enter(Stage.SETTLING, now)
+        if held.effects is Effects.DONE:
+            # Acknowledged with the handler's own writes: there is nothing to send.
+            self._take([Outgoing(held, Ack(held.lease), None)], [Settled.DONE], unknown=False)
+            return
         self._waiting.append(Outgoing(held, settlement, failure))
         self._look()
 
@@ -183,11 +188,16 @@ class Settler:
             raise RuntimeError(f"the driver answered {len(answers)} of {len(group)} settlements")
         quiet = self._reports.quiet(JobSucceeded)
         stale: list[tuple[Held, Settlement]] = []
+        unsure: list[Held] = []
+        """Whose handler's COMMIT may have been done, so that the lease is gone because the job is."""
         for outgoing, answer in zip(group, answers, strict=True):
             held = outgoing.held
             held.stage = Stage.ENDED
             self._leases.remove(held)
             if quiet and answer is Settled.DONE and type(outgoing.settlement) is Ack:
+                continue
+            if answer is Settled.STALE and held.effects >= Effects.CLOSING:
+                unsure.append(held)
                 continue
             if answer is Settled.STALE:
                 stale.append((held, outgoing.settlement))
@@ -195,8 +205,9 @@ class Settler:
             self._reports.settled(held, outgoing.settlement, answer, outgoing.failure)
         if unknown:
             # An earlier sending whose answer was lost may have done it: neither event would be known to be true.
-            self._reports.outcomes_unknown([held for held, _ in stale])
+            unsure += [held for held, _ in stale]
         else:
             self._reports.stale(stale)
+        self._reports.outcomes_unknown(unsure)
         self.answered += len(group)
         self._settled(len(group))

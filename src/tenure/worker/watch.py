@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tenure.context import attempt_in
+from tenure.effects import Effects
 from tenure.worker.failures import stack_of
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
 from tenure.worker.line import LONGEST_WAIT, Line
@@ -129,7 +130,8 @@ class Watch:
     def _lapsed(self) -> None:
         now = time.monotonic()
         for held in self._leases.snapshot():
-            if held.deadline < now and held.stage <= Stage.RUNNING and held.stop is None:
+            running = held.stage <= Stage.RUNNING and held.effects < Effects.CLOSING
+            if held.deadline < now and running and held.stop is None:
                 self._told(held, Stop.LAPSED)
 
 

@@ -161,6 +161,7 @@ class Worker:
                 grace=options.cancel_grace,
                 progress=board.tell,
                 max_result_bytes=settings.max_payload_bytes,
+                queue=app.queue(options.connection),
             )
         )
         line.feeds(attempts.start)

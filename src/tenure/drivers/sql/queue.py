@@ -49,6 +49,14 @@ class Callers(Protocol):
         """Store the jobs with the caller's commit; None if its connection leads elsewhere."""
         ...
 
+    def join(self, caller: Statements, lease: Lease) -> float | None:
+        """Make ready for ``acknowledge``: see ``Acknowledges.join_within``."""
+        ...
+
+    def acknowledge(self, caller: Statements, lease: Lease) -> bool:
+        """End a lease with the caller's commit: see ``Acknowledges.acknowledge_within``."""
+        ...
+
 
 class SqlQueue(Generic[Tx]):
     """Runs every call as a transition in a transaction, on threads of its own, and waits for what it brings.
@@ -95,6 +103,14 @@ class SqlQueue(Generic[Tx]):
     def push_within(self, caller: Statements, jobs: Sequence[Push]) -> Sequence[Pushed] | None:
         """Store jobs in a caller's transaction: see ``Enlists.push_within``."""
         return self._callers.push(caller, jobs)
+
+    def join_within(self, caller: Statements, lease: Lease) -> float | None:
+        """Make ready for an acknowledgement in a caller's transaction: see ``Acknowledges.join_within``."""
+        return self._callers.join(caller, lease)
+
+    def acknowledge_within(self, caller: Statements, lease: Lease) -> bool:
+        """End a lease in a caller's transaction: see ``Acknowledges.acknowledge_within``."""
+        return self._callers.acknowledge(caller, lease)
 
     async def claim(
         self,

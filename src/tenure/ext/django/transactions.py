@@ -16,13 +16,15 @@ T = TypeVar("T")
 
 def enlist(option: str, given: object) -> Enlisted:
     """Return the transaction of an alias; raises ``InvalidOption`` for one that Django does not know."""
+    return transaction_of(option, given, "use push_sync() there, inside the atomic block")
+
+
+def transaction_of(option: str, given: object, instead: str) -> "DjangoTransaction":
+    """Do that; ``instead`` says what to do where an event loop runs."""
     if not isinstance(given, str):
         raise InvalidOption(f"{option} takes the alias of a Django database, a text; nothing was sent")
     if loop_is_running():
-        raise WrongContext(
-            f"{option}: Django's transactions belong to blocking code; use push_sync() there, inside the atomic block; "
-            "nothing was sent"
-        )
+        raise WrongContext(f"{option}: Django's transactions belong to blocking code; {instead}; nothing was sent")
     try:
         connection = connections[given]
     except ConnectionDoesNotExist:

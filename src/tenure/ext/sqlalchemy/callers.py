@@ -18,6 +18,14 @@ RunSync = Callable[[Callable[[Any], T]], Awaitable[T]]
 
 def enlist(option: str, given: object) -> Enlisted:
     """Return the open transaction of a connection or a session; raises ``InvalidOption`` when there is none."""
+    found, run_sync = unwrapped(option, given)
+    return (
+        _of_session(option, found, run_sync) if isinstance(found, Session) else _of_connection(option, found, run_sync)
+    )
+
+
+def unwrapped(option: str, given: object) -> tuple[Session | Connection, RunSync[Any] | None]:
+    """Return the blocking session or connection of what was given, and what runs its steps if that is awaited."""
     found: Any = given
     if isinstance(given, scoped_session) or type(given).__name__ == "async_scoped_session":
         found = found()
@@ -25,10 +33,8 @@ def enlist(option: str, given: object) -> Enlisted:
     for name in ("sync_session", "sync_connection"):
         if hasattr(found, name):  # an asynchronous one: not imported here, where its greenlets may be missing
             run_sync, found = found.run_sync, getattr(found, name)
-    if isinstance(found, Session):
-        return _of_session(option, found, run_sync)
-    if isinstance(found, Connection):
-        return _of_connection(option, found, run_sync)
+    if isinstance(found, Session | Connection):
+        return found, run_sync
     if found is None:
         raise InvalidOption(f"{option}: the connection was not opened; nothing was sent")
     raise InvalidOption(
@@ -71,7 +77,7 @@ class _Caller:
 
     def _done(self, work: Callable[[Statements], T]) -> T:
         connection = self._connection()
-        _refuse_autocommit(self._option, connection)
+        refuse_autocommit(self._option, connection)
         return work(SqlalchemyStatements(connection, awaited=self._run_sync is not None))
 
 
@@ -81,17 +87,18 @@ class _Caller:
 def _of_session(option: str, session: Session, run_sync: RunSync[Any] | None) -> _Caller:
     # A session that was closed looks like a new one: what was pushed into it would wait for a commit that nobody makes.
     if not session.in_transaction():
-        _refuse(option, "the session is in no transaction; begin one, or push after its first statement")
+        refuse(option, "the session is in no transaction; begin one, or push after its first statement")
     if not session.is_active:
-        _refuse(option, "the session's transaction has failed; roll it back")
-    return _Caller(option, run_sync, lambda: _connection_of(option, session), lambda: _pending_of(session))
+        refuse(option, "the session's transaction has failed; roll it back")
+    return _Caller(option, run_sync, lambda: connection_of(option, session), lambda: _pending_of(session))
 
 
-def _connection_of(option: str, session: Session) -> Connection:
+def connection_of(option: str, session: Session) -> Connection:
+    """Return the connection of a session; raises ``InvalidOption`` when it has not the one."""
     try:
         return session.connection()
     except exc.UnboundExecutionError:
-        _refuse(option, "the session has no database of its own, or several; give its connection(bind_arguments=…)")
+        refuse(option, "the session has no database of its own, or several; give its connection(bind_arguments=…)")
 
 
 def _pending_of(session: Session) -> Pending:
@@ -109,23 +116,24 @@ def _pending_of(session: Session) -> Pending:
 
 def _of_connection(option: str, connection: Connection, run_sync: RunSync[Any] | None) -> _Caller:
     if connection.closed:
-        _refuse(option, "the connection is closed")
+        refuse(option, "the connection is closed")
     transaction = connection.get_transaction()
     if transaction is None:
-        _refuse(option, "the connection is in no transaction; begin one, or push after its first statement")
+        refuse(option, "the connection is in no transaction; begin one, or push after its first statement")
     if not transaction.is_active:
-        _refuse(option, "the connection's transaction has failed; roll it back")
+        refuse(option, "the connection's transaction has failed; roll it back")
 
     def pending() -> Pending:
-        _refuse_autocommit(option, connection)
+        refuse_autocommit(option, connection)
         if isinstance(transaction, TwoPhaseTransaction):
-            _refuse(option, "nothing tells of a commit in two phases; give the session that makes it")
+            refuse(option, "nothing tells of a commit in two phases; give the session that makes it")
         return connections.pending(connection)
 
     return _Caller(option, run_sync, lambda: connection, pending)
 
 
-def _refuse_autocommit(option: str, connection: Connection) -> None:
+def refuse_autocommit(option: str, connection: Connection) -> None:
+    """Raise ``InvalidOption`` for a connection whose statements are each committed alone."""
     pooled = connection.connection
     assert pooled.dbapi_connection is not None, "it is in a transaction"
     try:
@@ -134,8 +142,9 @@ def _refuse_autocommit(option: str, connection: Connection) -> None:
         return
     # SQLite's library says the same of a connection whose transactions are begun by hand.
     if alone and not getattr(pooled.driver_connection, "in_transaction", False):
-        _refuse(option, "the connection is in autocommit: there is no transaction to be part of")
+        refuse(option, "the connection is in autocommit: there is no transaction to be part of")
 
 
-def _refuse(option: str, problem: str) -> NoReturn:
+def refuse(option: str, problem: str) -> NoReturn:
+    """Raise ``InvalidOption``."""
     raise InvalidOption(f"{option}: {problem}; nothing was sent")

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context
-from typing import Any
+from typing import Any, TypeVar
 
 from tenure import envelope as envelopes
 from tenure.app import Tenure
 from tenure.context import Current, StopFlag
 from tenure.definition import JobDefinition, LoadedCall
+from tenure.effects import EffectsBlock
+from tenure.errors import WrongContext
 from tenure.returned import Unkeepable
 from tenure.tracing import resumed
 from tenure.worker import decide, failures
@@ -21,6 +23,21 @@ from tenure.worker.loops import run_through
 from tenure.worker.processes.talk import RESULT_LIMIT, Answer, Raised, Returned, Run
 from tenure.worker.processes.telling import Teller
 from tenure.worker.scope import Scopes
+
+G = TypeVar("G")
+
+
+class CurrentApart(Current):
+    """The attempt, in a process that its lease is not kept in."""
+
+    __slots__ = ()
+
+    def transaction(self, given: G) -> EffectsBlock[G]:
+        """Raise ``WrongContext``: the worker would not know in time why its lease is gone."""
+        raise WrongContext(
+            "current().transaction() is for handlers in the worker's own process: register the job with "
+            f"executor='thread'; nothing was sent to the {type(given).__name__}"
+        )
 
 
 class Runner:
@@ -41,7 +58,7 @@ class Runner:
             call = definition.load(envelope)
         except Exception as error:  # noqa: BLE001 - arguments are built by the user's own types
             return Raised(order.number, flag.seen, Judgement("give-up", failures.describe(error, "arguments")))
-        current = Current(
+        current = CurrentApart(
             order.lease,
             name=order.name,
             max_attempts=order.max_attempts,

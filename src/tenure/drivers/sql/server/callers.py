@@ -1,6 +1,8 @@
 """Jobs written by a caller's own connection, in the middle of its transaction."""
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -12,9 +14,10 @@ from tenure.drivers.sql.server.names import BLOCK
 from tenure.drivers.sql.server.session import SLOTS, channel
 from tenure.drivers.sql.server.transaction import Call, Place, QueueRow, Transaction
 from tenure.drivers.sql.server.transitions.pushing import push
+from tenure.drivers.sql.server.transitions.settling import settle
 from tenure.enlisting import Statements, Trouble
-from tenure.errors import ConnectionFailed, StoreRefused
-from tenure.queue import Push, Pushed
+from tenure.errors import ConnectionFailed, InvalidOption, StoreRefused
+from tenure.queue import Ack, Lease, Push, Pushed, Settled
 
 CALLERS: Final = range(SLOTS, SLOTS + 1024)
 """Slots of counters for the transactions of callers. They may last, and whoever moves the same slot waits for them."""
@@ -37,20 +40,50 @@ class Callers:
 
         Raises ``StoreError``; then the caller's transaction may be good for nothing but to be rolled back.
         """
+        with _troubles():
+            return self._push(caller, jobs)
+
+    def join(self, caller: Statements, lease: Lease) -> float | None:
+        """Look whether the connection can end leases, which may take its time; None if it is not our database.
+
+        Raises ``InvalidOption`` for a transaction that cannot end a lease which was renewed after it had begun.
+        """
+        with _troubles():
+            fresh = self._fresh(caller)
+            if fresh is None:
+                return None
+            if not fresh:
+                raise InvalidOption(
+                    "the transaction must be READ COMMITTED: at its isolation level PostgreSQL would refuse the "
+                    "acknowledgement of a lease that was renewed meanwhile; nothing was written"
+                )
+            self._made(caller, [lease.queue])
+            return math.inf
+
+    def acknowledge(self, caller: Statements, lease: Lease) -> bool:
+        """End a lease with the caller's commit; False, and nothing written, when it is not current."""
+        with _troubles():
+            transaction = CallersTransaction(self._place.server.callers(caller), self._place)
+            # By its number, as jobs are spread: who commits at the same time hardly waits.
+            transaction.slot = CALLERS[lease.incarnation % len(CALLERS)]
+            transaction.hold(lease.queue, self._numbers[lease.queue], [lease.id])
+            (settled,) = settle(transaction, [Ack(lease)])
+            transaction.finish()
+            return settled is not Settled.STALE
+
+    def _fresh(self, caller: Statements) -> bool | None:
+        """Tell whether each statement sees what is committed then; None if it is not our database."""
         if caller.dialect != self._place.server.dialect:
             return None
-        try:
-            return self._push(caller, jobs)
-        except Again as error:
-            raise StoreRefused("BUSY", f"{error}: roll the transaction back and repeat all of it") from None
-        except Lost as error:
-            raise ConnectionFailed(f"{error} in the caller's transaction, and nothing of that is stored") from None
-
-    def _push(self, caller: Statements, jobs: Sequence[Push]) -> list[Pushed] | None:
         connection = self._place.server.callers(caller)
         fresh, *theirs = connection.run(self._place.texts.of(questions.WHEREABOUTS), {}).rows[0]
-        if not self._is_ours(caller, tuple(theirs)):
+        return bool(fresh) if self._is_ours(caller, tuple(theirs)) else None
+
+    def _push(self, caller: Statements, jobs: Sequence[Push]) -> list[Pushed] | None:
+        fresh = self._fresh(caller)
+        if fresh is None:
             return None
+        connection = self._place.server.callers(caller)
         names = sorted({job.queue for job in jobs})
         numbers = self._made(caller, names)
         transaction = CallersTransaction(connection, self._place)
@@ -97,13 +130,13 @@ class CallersTransaction(Transaction):
 
     def __init__(self, connection: Connection, place: Place) -> None:
         super().__init__(connection, place, Call("", 0, CALLERS[0]), begun=True)
-        self._slot = CALLERS[0]
+        self.slot: int = CALLERS[0]
 
     def numbers(self, count: int) -> list[int]:
         """Take that many numbers, each larger than all that were taken before."""
         taken = super().numbers(count)
         if taken:
-            self._slot = CALLERS[taken[0] // BLOCK % len(CALLERS)]
+            self.slot = CALLERS[taken[0] // BLOCK % len(CALLERS)]
         return taken
 
     def hold(self, name: str, number: int, ids: Sequence[str]) -> None:
@@ -130,7 +163,7 @@ class CallersTransaction(Transaction):
 
     def finish(self) -> None:
         """Write the counters that were moved: the last step."""
-        self._connection.script(self._moves(self._slot))
+        self._connection.script(self._moves(self.slot))
 
 
 class CallersConnection:
@@ -161,6 +194,16 @@ class CallersConnection:
 
     def close(self) -> None:
         """Leave it to the caller."""
+
+
+@contextlib.contextmanager
+def _troubles() -> Iterator[None]:
+    try:
+        yield
+    except Again as error:
+        raise StoreRefused("BUSY", f"{error}: roll the transaction back and repeat all of it") from None
+    except Lost as error:
+        raise ConnectionFailed(f"{error} in the caller's transaction, and nothing of that is stored") from None
 
 
 def _whereabouts(transaction: Transaction) -> tuple[Any, ...]:

@@ -7,13 +7,14 @@ from typing import Any
 
 from tenure.drivers.sql.engine import Engine
 from tenure.drivers.sql.parts import parts
-from tenure.drivers.sql.sqlite import faults
+from tenure.drivers.sql.sqlite import faults, statements
 from tenure.drivers.sql.sqlite.session import Location
 from tenure.drivers.sql.sqlite.transaction import Transaction, Values
 from tenure.drivers.sql.sqlite.transitions.pushing import push
+from tenure.drivers.sql.sqlite.transitions.settling import settle
 from tenure.enlisting import Statements, Trouble
 from tenure.errors import StoreError
-from tenure.queue import Push, Pushed
+from tenure.queue import Ack, Lease, Push, Pushed, Settled
 
 
 class Callers:
@@ -26,16 +27,43 @@ class Callers:
 
     def push(self, caller: Statements, jobs: Sequence[Push]) -> list[Pushed] | None:
         """Store the jobs with the caller's commit; None if it has another file open. Raises ``StoreError``."""
+        file = self._file(caller)
+        if file is None:
+            return None
+        transaction = Transaction(file, self._location.namespace, self._location.clock)
+        pushed = [outcome for part in parts(jobs) for outcome in push(transaction, part)]
+        transaction.finish()
+        return pushed
+
+    def join(self, caller: Statements, lease: Lease) -> float | None:
+        """Take the file's one lock for writing, and return how long it may be kept; None if it has another file open.
+
+        At once: a transaction that has only read cannot take it any more once another has written. While it is kept
+        nobody renews a lease.
+        """
+        file = self._file(caller)
+        if file is None:
+            return None
+        file.execute(statements.LOCK)
+        return lease.length / 3
+
+    def acknowledge(self, caller: Statements, lease: Lease) -> bool:
+        """End a lease with the caller's commit; False, and nothing written, when it is not current."""
+        file = CallersFile(caller, str(self._location.path))
+        transaction = Transaction(file, self._location.namespace, self._location.clock)
+        (settled,) = settle(transaction, [Ack(lease)])
+        transaction.finish()
+        return settled is not Settled.STALE
+
+    def _file(self, caller: Statements) -> "CallersFile | None":
+        """Return the caller's connection to our file, which has its tables; None if it has another file open."""
         if caller.dialect != "sqlite":
             return None
         file = CallersFile(caller, str(self._location.path))
         if not self._is_ours(file):
             return None
         caller.aside(self._prepare)
-        transaction = Transaction(file, self._location.namespace, self._location.clock)
-        pushed = [outcome for part in parts(jobs) for outcome in push(transaction, part)]
-        transaction.finish()
-        return pushed
+        return file
 
     def _is_ours(self, file: "CallersFile") -> bool:
         for _, name, path in file.execute("PRAGMA database_list").fetchall():

@@ -18,6 +18,9 @@ def _text(template: str) -> str:
 
 # -------------------------------------------------------------------------------------------------------------- queues
 
+LOCK: Final = "UPDATE tenure_queues SET number = number WHERE false"
+"""Take the lock for writing, and write nothing."""
+
 FIND_QUEUE: Final = """
 SELECT number, line, fence, ready, delayed, leased, failed, unreadable,
        (SELECT shelf FROM tenure_cleared WHERE tenure_cleared.queue = q.number LIMIT 1),
