@@ -329,7 +329,7 @@ async def test_a_store_that_cannot_be_used_is_told_without_its_password(
         "nothing://:SECRET@host",
         "redis+sentinel://:SECRET@host",
         "redis://:SECRET%@host",
-        "postgresql://user:SECRET@host/db",
+        "postgresql://user:SECRET@host:99999/db",
         "SECRET",
         "redis://:SECRET@host?password=SECRET&unknown=1",
     ],

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Generic, Literal, Protocol, TypeVar
 
 from tenure.drivers.sql.engine import Engine
@@ -22,9 +23,16 @@ class Watch(Protocol):
         """Return the seconds after which it looks again in any case."""
         ...
 
-    def stop(self) -> None:
-        """End; idempotent. May block for a moment."""
+    def stop(self) -> "Future[None]":
+        """Begin to end, and return what is done when it has; idempotent."""
         ...
+
+
+def nothing_to_end() -> "Future[None]":
+    """Return what is done already."""
+    done: Future[None] = Future()
+    done.set_result(None)
+    return done
 
 
 class Calls(Generic[Tx]):
@@ -55,5 +63,6 @@ class Calls(Generic[Tx]):
         """End the threads after the calls before this one, and close their connections."""
         with self._lock:
             engines = list(self._engines.values())
-        await asyncio.gather(*(asyncio.wrap_future(engine.stop()) for engine in engines))
-        await asyncio.to_thread(self.watch.stop)
+        # No thread is needed for it: at the interpreter's end none can be had.
+        ends = [*(engine.stop() for engine in engines), self.watch.stop()]
+        await asyncio.gather(*map(asyncio.wrap_future, ends))

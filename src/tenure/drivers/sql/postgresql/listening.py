@@ -1,6 +1,7 @@
 """Hearing of jobs that other processes push, by LISTEN."""
 
 import threading
+from concurrent.futures import Future
 from typing import Any, Final
 
 import psycopg
@@ -31,6 +32,7 @@ class Listening:
         self._thread: threading.Thread | None = None
         self._hears = threading.Event()
         self._stopped = threading.Event()
+        self._ended: Future[None] = Future()
         self._connection: psycopg.Connection[Any] | None = None
 
     def longest_sleep(self) -> float:
@@ -41,15 +43,21 @@ class Listening:
                 self._thread.start()
         return LONGEST_SLEEP if self._hears.is_set() else POLL
 
-    def stop(self) -> None:
-        """End the thread and close its connection; idempotent."""
+    def stop(self) -> "Future[None]":
+        """Let the thread end and close its connection, and return what is done when it has; idempotent."""
         self._stopped.set()
         with self._lock:
-            thread = self._thread
-        if thread is not None:
-            thread.join()
+            if self._thread is None and not self._ended.done():
+                self._ended.set_result(None)
+        return self._ended
 
     def _run(self) -> None:
+        try:
+            self._hear()
+        finally:
+            self._ended.set_result(None)
+
+    def _hear(self) -> None:
         while not self._stopped.is_set():
             try:
                 with self._server.raw() as connection:

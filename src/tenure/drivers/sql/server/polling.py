@@ -1,6 +1,9 @@
 """Looking for jobs that other processes push, where nobody tells of them."""
 
+from concurrent.futures import Future
 from typing import Final
+
+from tenure.drivers.sql.calls import nothing_to_end
 
 POLL: Final = 0.1
 """Seconds between two looks."""
@@ -13,5 +16,6 @@ class Polling:
         """Return the seconds after which it looks again."""
         return POLL
 
-    def stop(self) -> None:
-        """Nothing is to be ended."""
+    def stop(self) -> "Future[None]":
+        """Return what is done already: nothing is to be ended."""
+        return nothing_to_end()

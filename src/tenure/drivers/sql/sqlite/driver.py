@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Final
 
 from tenure.clock import Clock, SystemClock
-from tenure.drivers.sql.calls import Calls
+from tenure.drivers.sql.calls import Calls, nothing_to_end
 from tenure.drivers.sql.engine import Engine
 from tenure.drivers.sql.queue import SqlQueue
 from tenure.drivers.sql.sqlite import transitions
@@ -35,8 +36,9 @@ class Polling:
         """Return the seconds after which a claim looks again in any case."""
         return LONGEST_SLEEP
 
-    def stop(self) -> None:
-        """Nothing is to be ended."""
+    def stop(self) -> "Future[None]":
+        """Return what is done already: nothing is to be ended."""
+        return nothing_to_end()
 
 
 class SqliteQueue(SqlQueue[Transaction]):
