@@ -185,7 +185,8 @@ class EffectsBlock(Generic[G]):
         try:
             self._begun.roll_back()
         except Exception as error:  # noqa: BLE001 - what ended the block is raised; this follows from it
-            logger.debug("the transaction of job %s could not be rolled back: %s", self._attempt.lease.id, error)
+            kind = type(error).__name__
+            logger.debug("the transaction of job %s could not be rolled back: %s", self._attempt.lease.id, kind)
         self._attempt.effects = now
 
     def _late(self) -> StoreRefused:

@@ -84,7 +84,7 @@ def transfer(owner: str, source: int, target: int, amount: int) -> None:
         moves = {source: -amount, target: amount}
         for number in sorted(moves):  # so that two transfers do not wait for each other
             move(session, owner, number, moves[number])
-            time.sleep(PAUSE[bank().dialect.name])
+            time.sleep(PAUSE[bank().dialect.name])  # handler
 
 
 def move(session: Session, owner: str, number: int, amount: int) -> None:

@@ -126,7 +126,7 @@ async def test_a_block_keeps_its_job_while_the_handler_goes_on(
     """The keeper, and a lease that nobody renews any more, leave alone what is done."""
 
     async def linger(_: Any) -> None:
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(1.5)  # handler
 
     attempts = Attempts(business, engine, after=linger)
     await attempts.push()
@@ -139,7 +139,7 @@ async def test_a_block_keeps_its_job_while_the_handler_goes_on(
 @through("asyncpg")
 async def test_a_lease_is_renewed_while_the_block_lasts(business: Business, engine: AsyncEngine) -> None:
     async def linger(_: Any) -> None:
-        await asyncio.sleep(2)
+        await asyncio.sleep(2)  # handler
 
     attempts = Attempts(business, engine, inside=linger)
     await attempts.push()
@@ -154,10 +154,10 @@ async def test_a_timeout_in_the_block_rolls_back_and_one_behind_it_does_not(
 ) -> None:
     async def too_long(_: Any) -> None:
         if current().attempt == 1:
-            await asyncio.sleep(30)
+            await asyncio.sleep(30)  # handler
 
     async def too_long_behind(_: Any) -> None:
-        await asyncio.sleep(30)
+        await asyncio.sleep(30)  # handler
 
     attempts = Attempts(business, engine, inside=too_long, after=too_long_behind)
     await attempts.push(timeout=0.5)
@@ -243,7 +243,7 @@ async def test_a_block_on_a_file_ends_within_a_third_of_its_lease(
 
     async def linger(_: Any) -> None:
         began.append(time.monotonic())
-        await asyncio.sleep(30 if awaited else 0.5)  # nothing interrupts a thread
+        await asyncio.sleep(30 if awaited else 0.5)  # handler: nothing interrupts a thread
 
     attempts = Attempts(business, engine, inside=linger)
     await attempts.push(max_attempts=1)

@@ -104,7 +104,7 @@ def test_every_balance_is_exact_whatever_happens_to_the_workers(counter: Bank, s
             if number % 2 == 0:
                 # Long enough for its leases to lapse: it goes on in the middle of its blocks, and is stale.
                 workers[place].pause()
-                time.sleep(LEASE + 0.7)
+                time.sleep(LEASE + 0.7)  # handler: of the paused process, which works on afterwards
                 workers[place].cont()
                 pauses += 1
             else:
@@ -112,7 +112,6 @@ def test_every_balance_is_exact_whatever_happens_to_the_workers(counter: Bank, s
                 workers[place] = stack.enter_context(counter.worker())
                 workers[place].wait_for_output("worker started", 30)
                 kills += 1
-            time.sleep(chosen.uniform(0, 0.3))
         eventually(counter.idle, 60 + LEASE, what="everything is settled", every=0.1)
     assert counter.app.counts_sync("default").failed == 0
     assert counter.balances() == bank.expected(made)
