@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import sqlalchemy
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tenure import current
@@ -206,7 +206,7 @@ async def test_a_commit_whose_connection_broke_before_it_is_a_failed_attempt(
     attempts = Attempts(business, engine, inside=prepare)
     await attempts.push()
     await drain(business.app)
-    assert [type(error) for error in attempts.errors] == [sqlalchemy.exc.OperationalError, type(None)]
+    assert [type(error) for error in attempts.errors] == [OperationalError, type(None)]
     assert await attempts.rows() == [1]
     assert await nothing_left(business.app)
     assert attempts.told("JobSucceeded") == 1

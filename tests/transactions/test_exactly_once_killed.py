@@ -88,13 +88,13 @@ def test_every_balance_is_exact_whatever_happens_to_the_workers(counter: Bank, s
     chosen = random.Random()
     made = bank.transfers(chosen.getrandbits(32), min(TRANSFERS * scale, FULL[counter.engine.dialect.name]))
     calls = [counter.app.call("transfer", [counter.namespace, *transfer]) for transfer in made]
-    counter.app.push_many_sync(calls)
     total = bank.ACCOUNTS * bank.OPENING
     kills = pauses = 0
     with ExitStack() as stack:
         workers = [stack.enter_context(counter.worker()) for _ in range(WORKERS)]
         for child in workers:
             child.wait_for_output("worker started", 30)
+        counter.app.push_many_sync(calls)  # not before: the first of them might do it all
         for number in itertools.count():
             left = counter.left()
             assert sum(counter.balances().values()) == total, "no half of a transfer is ever seen"

@@ -1,7 +1,7 @@
 """An atomic block that ``current().transaction()`` enters and leaves."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connections, transaction
 
@@ -24,7 +24,8 @@ class _Block:
         self._option = option
         self._alias = alias
         self._enlisted = enlisted
-        self._atomic = transaction.atomic(using=alias)
+        # Without an argument it is a context manager, and not a decorator: Django has no annotations that say so.
+        self._atomic: Any = transaction.atomic(using=alias)
         self._open = False
 
     def call(self, step: Callable[[], T]) -> T:
