@@ -12,16 +12,26 @@ from tests.cli.conftest import Program
 ROOT = pathlib.Path(__file__).parents[2]
 
 
+MEASURES = ["push_many", "push awaited", "push_sync", "drain", "latency", "idle"]
+
+
 @pytest.mark.bench
-@pytest.mark.parametrize("store", ["redis", "redis-streams", "sqlite", "postgresql", "mariadb"])
-def test_every_measure_gives_a_figure(tenure: Program, store: str) -> None:
+@pytest.mark.parametrize(
+    ("store", "measures"),
+    [
+        *[(store, MEASURES) for store in ("redis", "redis-streams", "sqlite")],
+        # Each measure has a server of its own, and these take seconds to be made.
+        *[(store, ["drain", "latency"]) for store in ("postgresql", "mariadb")],
+    ],
+)
+def test_every_measure_gives_a_figure(tenure: Program, store: str, measures: list[str]) -> None:
     out = tenure.directory / "runs.jsonl"
     command = [sys.executable, "-m", "benchmarks", "--contender", f"tenure {store}", "--runs", "1", "--jobs", "50"]
-    command += ["--idle-seconds", "1", "--out", str(out)]
+    command += ["--idle-seconds", "1", "--only", ",".join(measures), "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=55)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["measure"] for row in rows] == ["push_many", "push awaited", "push_sync", "drain", "latency", "idle"]
+    assert [row["measure"] for row in rows] == measures
     assert all(value >= 0 for row in rows for value in row["values"].values())
     assert f"| tenure {store} |" in done.stdout
 

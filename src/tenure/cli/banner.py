@@ -29,6 +29,3 @@ def warnings(app: Tenure, options: WorkerOptions) -> Iterator[str]:
         yield "no job is registered: import the modules that define them where the application is made"
     if not capabilities.shared:
         yield f"the store {capabilities.driver} is this process's own memory: nobody else can push to this worker"
-    keepers = sorted(job.name for job in app.registry if job.options.result_ttl is not None)
-    if keepers and not capabilities.results:
-        yield f"the store {capabilities.driver} keeps no results, which these jobs ask for: {', '.join(keepers)}"
