@@ -8,8 +8,8 @@ LOCK   := requirements
 $(shell grep -qsF '$(abspath $(VENV))' $(BIN)/activate && test -x $(BIN)/python || rm -f $(VENV)/.made)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check --no-input
 INSTALL := $(PIP) install -qq --no-user --require-hashes
-# Three processes, on two cores too: much of what tests do is to wait.
-PYTEST := -m pytest -n 3
+# Four processes, on two cores too: much of what tests do is to wait.
+PYTEST := -m pytest -n 4
 SCALE  ?= 20
 # Tests of leases and outages race the clock, and a machine may stand still meanwhile. What fails is tried once more by
 # itself, and said so; what fails twice has failed, and so has a run that fails without a failed test.
