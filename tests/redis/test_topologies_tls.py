@@ -1,6 +1,9 @@
 """Over TLS: whom this side trusts, whom the server trusts, and what is said when they do not."""
 
+import asyncio
+import gc
 import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -110,3 +113,13 @@ async def test_a_plain_connection_to_it_is_no_connection(secure: TlsServer, name
     with pytest.raises(OutcomeUnknown):
         await queue.counts("q")
     await queue.aclose()
+
+
+def test_a_loop_may_end_with_the_close_of_a_driver(secure: TlsServer, namespace: str) -> None:
+    loop = asyncio.new_event_loop()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ResourceWarning)
+        loop.run_until_complete(counted(url(secure), namespace))
+        loop.close()
+        gc.collect()
+    assert [str(one.message) for one in said] == []

@@ -7,6 +7,7 @@ in ``server.py``.
 """
 
 import asyncio
+import contextlib
 import re
 import ssl
 from collections.abc import Iterable
@@ -132,9 +133,13 @@ class Link:
         except (exceptions.RedisError, OSError) as error:
             raise _unanswered(error) from error
 
-    async def close(self) -> None:
-        """Close it; idempotent."""
-        await self._connection.disconnect(nowait=True)
+    async def close(self, *, wait: bool = False) -> None:
+        """Close it; idempotent. ``wait``: until it is closed, if its server takes no longer than to connect.
+
+        TLS says goodbye first: a loop that ended meanwhile would leave the socket open.
+        """
+        with contextlib.suppress(exceptions.TimeoutError):
+            await self._connection.disconnect(nowait=not wait)
 
 
 class BlockingLink:

@@ -120,6 +120,6 @@ class LinkPool:
         """Close all links; a call that is under way on one loses its answer."""
         if self._looking is not None:
             self._looking.cancel()
-        for link in [*(link for links in self._idle.values() for link in links), *self._busy]:
-            await link.close()
+        links = [*(link for idle in self._idle.values() for link in idle), *self._busy]
         self._idle.clear()
+        await asyncio.gather(*(link.close(wait=True) for link in links))
