@@ -10,6 +10,7 @@ import pytest
 from tenure.databases import of
 from tenure.drivers.sql.migrations import Migrations
 from tests.support import databases, servers
+from tests.support.absent import not_proven
 
 pytest_plugins = ["tests.support.proven", "tests.support.counts"]
 
@@ -53,18 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def running(name: str, binary: str | None, remedy: str) -> Iterator[servers.Server]:
     """Run a server for the session, or say as loudly as the place asks that nothing was proven on it."""
     if binary is None:
-        missing(name, remedy)
-        return
+        not_proven(name, remedy)
     with servers.redis_like(binary, tcp=True) as server:
         yield server
-
-
-def missing(name: str, remedy: str) -> None:
-    """Say as loudly as the place asks that nothing was proven on a server."""
-    message = f"NOT PROVEN: there is no {name} here ({remedy})"
-    if IN_CI:
-        pytest.fail(message, pytrace=False)
-    pytest.skip(message)
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +64,7 @@ def postgresql() -> Iterator[databases.Database]:
     """PostgreSQL with tenure's tables, which tests share: each has a namespace of its own."""
     programs = databases.postgres_programs()
     if programs is None:
-        missing("PostgreSQL", "apt-get install postgresql")
+        not_proven("PostgreSQL", "apt-get install postgresql")
     else:
         with databases.postgres(programs) as database:
             Migrations(of(database.url, "tests")).upgrade()
@@ -84,7 +76,7 @@ def pgbouncer(postgresql: databases.Database) -> Iterator[databases.Database]:
     """The same PostgreSQL through a pooler in transaction mode."""
     program = databases.pgbouncer_program()
     if program is None:
-        missing("PgBouncer", "apt-get install pgbouncer")
+        not_proven("PgBouncer", "apt-get install pgbouncer")
     else:
         with databases.pgbouncer(program, postgresql) as pooler:
             yield pooler
@@ -95,7 +87,7 @@ def mariadb() -> Iterator[databases.Database]:
     """MariaDB with tenure's tables, which tests share: each has a namespace of its own."""
     program = databases.mariadb_program()
     if program is None:
-        missing("MariaDB", "apt-get install mariadb-server-core mariadb-client-core")
+        not_proven("MariaDB", "apt-get install mariadb-server-core mariadb-client-core")
     else:
         with databases.mariadb(program) as database:
             Migrations(of(database.url, "tests")).upgrade()

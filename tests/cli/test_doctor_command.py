@@ -9,8 +9,9 @@ import pytest
 from tenure.drivers.sql.sqlite import doctor, schema
 from tenure.operating import Severity
 from tests.cli.conftest import Program
+from tests.support.absent import not_proven
 from tests.support.servers import redis7_binary, redis_like
-from tests.support.topologies import not_proven, tell
+from tests.support.topologies import tell
 
 CANARY = "hunter2-canary"
 

@@ -12,9 +12,10 @@ from tenure.config import Settings
 from tenure.health import Health
 from tests.cli.conftest import Program
 from tests.support import faults
+from tests.support.absent import not_proven
 from tests.support.proxy import Proxy
 from tests.support.servers import Server, redis7_binary, redis_like
-from tests.support.topologies import acl_server, not_proven, tell
+from tests.support.topologies import acl_server, tell
 
 CANARY = "hunter2-canary"
 

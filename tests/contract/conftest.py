@@ -8,6 +8,7 @@ import pytest
 
 from tenure.testing.contract import StoreUnderTest
 from tests.contract import stores
+from tests.support.absent import PREFIX
 from tests.support.servers import Server, redis62_binary
 
 LISTS = {"redis": "redis7", "valkey": "valkey", "redis62": "redis62"}
@@ -18,7 +19,7 @@ DRIVERS = ["memory", "sqlite", "postgresql", "mariadb", *SERVERS]
 EVERYWHERE = bool(os.environ.get("CI") or os.environ.get("TENURE_EVERYWHERE"))
 REPEATED = {"redis-streams", "redis62-streams", "redis-tls", "valkey-acl", "redis-sentinel", "redis-sentinel-streams"}
 """Further ways to drivers that are tested on others as well: they take a third of the whole time, which CI has."""
-LEFT = "NOT PROVEN: the contract on a further way to its driver (make test EVERYWHERE=1)"
+LEFT = f"{PREFIX}: the contract on a further way to its driver (make test EVERYWHERE=1)"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

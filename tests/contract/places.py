@@ -11,13 +11,14 @@ from redis.exceptions import MovedError
 from tenure.testing.contract import Opener, StoreUnderTest
 from tests.contract import openers
 from tests.contract.stores import opened
+from tests.support.absent import not_proven
 from tests.support.addresses import cluster_url, sentinel_url
 from tests.support.cluster import cluster
 from tests.support.least import rules
 from tests.support.sentinel import sentinels
 from tests.support.servers import redis7_binary, valkey_binary
 from tests.support.tls import tls_server
-from tests.support.topologies import acl_server, client, not_proven
+from tests.support.topologies import acl_server, client
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import pytest
 from tests.cli.conftest import SHOP, Program
 from tests.features.canaries import Canaries
 from tests.support import servers
+from tests.support.absent import not_proven
 from tests.support.servers import Server, redis_like
-from tests.support.topologies import not_proven
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.absent import not_proven
+
 ROOT = Path(__file__).parents[2]
 CHECKERS = {
     "ruff-check": ("ruff", ["ruff", "check", "."]),
@@ -28,10 +30,7 @@ def run(*command: str) -> None:
 
 def needs(package: str) -> None:
     if importlib.util.find_spec(package) is None:
-        message = f"NOT PROVEN: {package} is not installed here (make test installs it)"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+        not_proven(package, "make test installs it")
 
 
 @pytest.mark.timeout(400)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.support import processes, servers
+from tests.support.absent import not_proven
 
 
 def ask(server: servers.Server, *words: str, tcp: bool = False) -> bytes:
@@ -21,7 +22,7 @@ def ask(server: servers.Server, *words: str, tcp: bool = False) -> bytes:
 def test_a_killed_server_starts_again_with_its_data(find: Callable[[], str | None]) -> None:
     binary = find()
     if binary is None:
-        pytest.skip("NOT PROVEN: a server of the tests is missing")
+        not_proven("server of the tests", "make test")
     with servers.redis_like(binary, tcp=True) as server:
         assert ask(server, "SET", "k", "1") == b"+OK\r\n"
         port, pid = server.port, server.pid

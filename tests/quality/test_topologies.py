@@ -25,12 +25,13 @@ from redis.exceptions import (
 from redis.sentinel import Sentinel
 
 from tests.support import faults, processes, servers
+from tests.support.absent import not_proven
 from tests.support.cluster import StopHere, cluster
 from tests.support.proxy import Proxy
 from tests.support.sentinel import sentinels
 from tests.support.servers import Server
 from tests.support.tls import Certificates, TlsServer, certificates, tls_server
-from tests.support.topologies import acl_server, client, not_proven, raw, tell
+from tests.support.topologies import acl_server, client, raw, tell
 
 ROOT = pathlib.Path(__file__).parents[2]
 BINARIES: dict[str, tuple[Callable[[], str | None], str]] = {

@@ -7,8 +7,8 @@ import redis
 
 from tenure.drivers.redis import RedisQueue
 from tests.support import servers
+from tests.support.absent import not_proven
 from tests.support.servers import Server
-from tests.support.topologies import not_proven
 
 SERVERS = ["redis7", "valkey", "redis62"]
 BINARIES = {"redis7": servers.redis7_binary, "valkey": servers.valkey_binary, "redis62": servers.redis62_binary}

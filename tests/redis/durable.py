@@ -11,9 +11,10 @@ from tenure.errors import DurabilityNotReached
 from tenure.queue import Push, Pushed
 from tests.redis.conftest import BINARIES
 from tests.support import processes
+from tests.support.absent import not_proven
 from tests.support.proxy import Proxy
 from tests.support.servers import Server, redis_like
-from tests.support.topologies import info, not_proven, tell
+from tests.support.topologies import info, tell
 
 SOON = Assurance(within=0.3)
 PATIENT = Assurance(within=10)

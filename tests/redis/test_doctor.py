@@ -28,9 +28,10 @@ from tenure.operating import Diagnosis, Finding, Severity
 from tenure.queue import Push, feature
 from tests.redis.conftest import BINARIES, SERVERS
 from tests.support import faults, least
+from tests.support.absent import not_proven
 from tests.support.cluster import cluster, port_of
 from tests.support.servers import ROOT, Server, redis7_binary, redis_like
-from tests.support.topologies import acl_server, client, info, not_proven, tell
+from tests.support.topologies import acl_server, client, info, tell
 
 GOOD = ("--maxmemory", "512mb", "--maxmemory-policy", "noeviction")
 CLOCK = r"""

@@ -13,8 +13,9 @@ from tenure.events import JobPushed
 from tenure.queue import JobState, Pushed
 from tests.redis.durable import PATIENT, SOON, binary_of, forcing, job, logged, problem, slow_disk
 from tests.support import processes
+from tests.support.absent import not_proven
 from tests.support.servers import Server, redis_like, valkey_binary
-from tests.support.topologies import not_proven, tell
+from tests.support.topologies import tell
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from tests.contract.bridges import Bridge
 from tests.contract.mutants import Mutant, notices
 from tests.redis import mutations, mutations_beside
 from tests.support import servers
+from tests.support.absent import not_proven
 from tests.support.servers import Server
-from tests.support.topologies import not_proven
 
 MUTANTS = [*mutations.MUTANTS, *mutations_beside.MUTANTS]
 

@@ -15,9 +15,10 @@ from tests.redis.steps import job
 from tests.redis.test_topologies_cluster import ON_A_CLUSTER
 from tests.redis.test_topologies_sentinel import BEHIND_SENTINEL
 from tests.support import faults
+from tests.support.absent import not_proven
 from tests.support.least import PAGE, documented, rules
 from tests.support.servers import valkey_binary
-from tests.support.topologies import AclServer, acl_server, client, not_proven, raw
+from tests.support.topologies import AclServer, acl_server, client, raw
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,14 @@ from tenure.drivers.redis.lanes import Patience
 from tenure.errors import ConnectionFailed, StoreRefused
 from tenure.queue import Ack, Push, Renewal, Settled
 from tests.redis.steps import job
+from tests.support.absent import not_proven
 from tests.support.addresses import cluster_url
 from tests.support.cluster import Cluster, StopHere, cluster
 from tests.support.least import rules
 from tests.support.load import Load
 from tests.support.processes import eventually, eventually_async
 from tests.support.servers import redis62_binary, valkey_binary
-from tests.support.topologies import client, not_proven, tell
+from tests.support.topologies import client, tell
 
 pytestmark = pytest.mark.torture
 ON_A_CLUSTER = ("+cluster|slots", "+asking")

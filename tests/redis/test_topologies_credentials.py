@@ -13,8 +13,9 @@ from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.endpoint import Endpoint
 from tenure.errors import ConnectionFailed, StoreRefused
 from tests.redis.steps import job
+from tests.support.absent import not_proven
 from tests.support.servers import Server, redis_like, valkey_binary
-from tests.support.topologies import AclServer, acl_server, client, hashed, not_proven, raw
+from tests.support.topologies import AclServer, acl_server, client, hashed, raw
 
 
 @pytest.fixture

@@ -16,13 +16,14 @@ from tenure.drivers.redis.lanes import Patience
 from tenure.errors import ConnectionFailed, StoreRefused
 from tenure.queue import Ack, Renewal, Settled
 from tests.redis.steps import claim, claim_one, job
+from tests.support.absent import not_proven
 from tests.support.addresses import sentinel_url
 from tests.support.least import rules
 from tests.support.load import Load
 from tests.support.processes import eventually, eventually_async
 from tests.support.sentinel import Sentinels, in_step, sentinels
 from tests.support.servers import Server, redis7_binary
-from tests.support.topologies import SPECIAL, client, loopback, not_proven, raw, tell
+from tests.support.topologies import SPECIAL, client, loopback, raw, tell
 
 pytestmark = pytest.mark.torture
 BEHIND_SENTINEL = "+role"

@@ -15,9 +15,9 @@ from tenure.config import Settings
 from tenure.drivers.redis import RedisQueue
 from tenure.errors import ConnectionFailed, OutcomeUnknown
 from tests.redis.steps import job
+from tests.support.absent import not_proven
 from tests.support.servers import redis7_binary
 from tests.support.tls import Certificates, TlsServer, certificates, tls_server
-from tests.support.topologies import not_proven
 
 
 @pytest.fixture(scope="module")

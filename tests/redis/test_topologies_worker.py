@@ -10,12 +10,12 @@ import pytest
 
 from tenure import Tenure
 from tenure.config import Settings
+from tests.support.absent import not_proven
 from tests.support.addresses import cluster_url, sentinel_url
 from tests.support.cluster import Cluster, cluster
 from tests.support.processes import eventually_async
 from tests.support.sentinel import sentinels
 from tests.support.servers import redis7_binary, valkey_binary
-from tests.support.topologies import not_proven
 from tests.worker.support import working
 
 pytestmark = pytest.mark.torture

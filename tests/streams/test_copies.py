@@ -9,9 +9,10 @@ from tenure.queue import Ack, Release, Settled
 from tests.redis.conftest import BINARIES, SERVERS
 from tests.redis.steps import Q, claim, ids, job, jobs
 from tests.streams.line import GROUP, StreamLine
+from tests.support.absent import not_proven
 from tests.support.processes import eventually
 from tests.support.servers import Server, redis_like
-from tests.support.topologies import info, not_proven
+from tests.support.topologies import info
 
 QUICK = ("--appendonly", "no")
 """Who follows a primary would write a new file first, and not end before."""

@@ -13,9 +13,10 @@ from tenure.drivers.redis.scripts import Scripts
 from tenure.operating import Severity
 from tests.redis.conftest import BINARIES, SERVERS
 from tests.redis.test_keys import everything
+from tests.support.absent import not_proven
 from tests.support.least import documented, rules
 from tests.support.servers import ROOT
-from tests.support.topologies import acl_server, client, not_proven, raw
+from tests.support.topologies import acl_server, client, raw
 
 PAGE = ROOT / "docs/streams.md"
 

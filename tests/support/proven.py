@@ -4,7 +4,7 @@ import collections
 
 import pytest
 
-PREFIX = "NOT PROVEN"
+from tests.support.absent import PREFIX
 
 
 def reason(report: pytest.TestReport) -> str | None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
+from tests.support.absent import not_proven
 from tests.support.ports import free_port
 from tests.support.servers import Server, ServerFailed, redis_like
-from tests.support.topologies import not_proven
 
 T = TypeVar("T")
 

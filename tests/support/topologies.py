@@ -10,10 +10,9 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import quote
 
-import pytest
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -24,14 +23,6 @@ from tests.support.servers import Server, redis_like
 Target = Server | str
 # What a URL must carry encoded, and what breaks those who split it by hand.
 SPECIAL = "p@ss:/?#[]%&=+;, ü'\"\\"
-
-
-def not_proven(what: str, remedy: str) -> NoReturn:
-    """Skip the test as loudly as the place asks: in CI nothing may be missing."""
-    message = f"NOT PROVEN: there is no {what} here ({remedy})"
-    if os.environ.get("CI"):
-        pytest.fail(message, pytrace=False)
-    pytest.skip(message)
 
 
 def client(target: Target, *, timeout: float | None = 5, retries: int = 0, **options: Any) -> redis.Redis:

@@ -14,10 +14,10 @@ import pytest
 
 from tenure import Tenure
 from tests.support import faults, processes, servers
+from tests.support.absent import not_proven
 from tests.support.processes import Child, eventually
 from tests.support.proxy import Proxy
 from tests.support.servers import Server
-from tests.support.topologies import not_proven
 from tests.torture import operations, outages, steady
 from tests.torture.outages import Facts, History, Outage, Scene
 from tests.torture.test_killed_workers import check_nothing_left

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.absent import not_proven
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
@@ -54,7 +56,7 @@ CHECKERS = {"mypy": mypy_errors, "pyright": pyright_errors}
 @pytest.fixture(params=CHECKERS)
 def errors_of(request: pytest.FixtureRequest) -> Callable[[Path], set[int]]:
     if importlib.util.find_spec(request.param) is None:
-        pytest.skip(f"NOT PROVEN: {request.param} is not installed here (make test installs it)")
+        not_proven(request.param, "make test installs it")
     return CHECKERS[request.param]
 
 

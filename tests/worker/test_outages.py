@@ -16,7 +16,7 @@ from tenure.queue import Queue, Settlement
 from tenure.worker import ExitReason, Worker, WorkerOptions
 from tenure.worker.outage import Outage
 from tests.support import servers
-from tests.support.topologies import not_proven
+from tests.support.absent import not_proven
 from tests.worker.support import for_a_while, heard, nothing_left, until, until_counts, working
 
 seen: list[Any] = []
