@@ -24,8 +24,8 @@ LANES = 3
 """Workers at the same time, each on a store of its own: what one of them leaves behind is seen."""
 LATEST = 0.6
 """Seconds from a worker's start to the latest moment."""
-DRAIN, SLACK = 0.3, 10.0
-"""What it takes of the processor to end, a tenth of a second, may be long in coming where many want it."""
+DRAIN, SLACK = 0.3, 2.0
+"""Handlers that still run have a second and a half to unwind; what they were at is given back, and the process ends."""
 BACKLOG = 1_000
 SHARE_OF_THREADS = 5
 """One job in so many runs in a thread."""
