@@ -29,7 +29,7 @@ from tenure.queue import Push, feature
 from tests.redis.conftest import BINARIES, SERVERS
 from tests.support import faults, least
 from tests.support.absent import not_proven
-from tests.support.cluster import cluster, port_of
+from tests.support.cluster import cluster, lone_node, port_of
 from tests.support.servers import ROOT, Server, redis7_binary, redis_like
 from tests.support.topologies import acl_server, client, info, tell
 
@@ -212,7 +212,7 @@ async def test_a_lesser_misconfiguration_is_a_warning(good: Server, planted: str
 
 
 async def test_a_node_of_a_cluster_is_told_from_a_single_server() -> None:
-    with running("redis7", "--cluster-enabled", "yes") as server:
+    with lone_node(binary("redis7"), ["--cluster-enabled", "yes"]) as server:
         found = await examined(server.tcp_url)
         assert "belongs to a cluster" in only(found, Severity.SERIOUS, "cluster").found
 

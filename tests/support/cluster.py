@@ -188,7 +188,7 @@ def cluster(
     arguments += ["--cluster-require-full-coverage", "yes" if full_coverage else "no"]
     arguments += ["--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0", *extra_args]
     with ExitStack() as stack:
-        nodes = [stack.enter_context(_node(binary, arguments)) for _ in range(MASTERS * (2 if replicas else 1))]
+        nodes = [stack.enter_context(lone_node(binary, arguments)) for _ in range(MASTERS * (2 if replicas else 1))]
         built = Cluster(nodes[:MASTERS], nodes[MASTERS:])
         bounds = [SLOTS * number // MASTERS for number in range(MASTERS + 1)]
         for number, master in enumerate(built.first_masters):
@@ -221,7 +221,8 @@ def _attach(replica: Server, master: Server) -> None:
 
 
 @contextmanager
-def _node(binary: str | os.PathLike[str], arguments: Sequence[str]) -> Iterator[Server]:
+def lone_node(binary: str | os.PathLike[str], arguments: Sequence[str]) -> Iterator[Server]:
+    """Run a server on a port that has room for a bus beside it."""
     # Not under pytest's tmp_path: a unix socket's path has room for about a hundred bytes.
     with tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True) as directory:
         for attempt in range(5):
