@@ -30,6 +30,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     results: bool = False
     unique: bool = False
     compositions: bool = False
+    spanning: bool = False
+    """The jobs of a composition may be in several queues: settling them is one step all the same."""
     transactions: bool = False
     durability: frozenset[int] = frozenset({1})
     """The durability classes that a push may ask for: 1 the server has it, 2 on disk, 3 on replicas."""
@@ -53,6 +55,8 @@ class Push(Discreet, frozen=True, kw_only=True, gc=False):
     """The class to wait for, one of the driver's capabilities."""
     keep: float = 0.0
     """Seconds for which the job's end is kept, result included; 0: nothing of it is (``tenure.results``)."""
+    unique: str = ""
+    """At most one job of its queue with this text waits or runs: 32 hexadecimal digits; '': it is like others."""
 
 
 PushOutcome = Literal["stored", "held", "refused", "unknown"]
@@ -62,7 +66,8 @@ class Pushed(msgspec.Struct, frozen=True, gc=False):
     """What became of one pushed job.
 
     ``stored``: a new job. ``held``: a job with this id exists, in whatever state; nothing changed. (A job of which
-    only the end is kept does not exist any more: the new one takes the place of what was kept.) ``refused``: not
+    only the end is kept does not exist any more: the new one takes the place of what was kept.) Also ``held``: a job
+    with the same ``Push.unique`` waits or runs; then ``id`` is that job's. ``refused``: not
     stored, certainly. ``unknown``: no answer came. The last two carry the error; the first two do when the durability
     that was asked for was not reached (``DurabilityNotReached``).
     """
@@ -116,6 +121,12 @@ class Lease(Discreet, frozen=True, kw_only=True, gc=False):
     tell."""
     keep: float = 0.0
     """Seconds for which the job's end will be kept; 0: nothing of it will be."""
+    composition: str = ""
+    """The id of the composition that the job belongs to (``tenure.compositions``); '' if to none."""
+    input: bytes | None = None
+    """What the job before it in its composition returned, if this one takes it; opaque to the store."""
+    gives: bool = False
+    """The next job of its composition takes what this one returns: it is to be handed in with the ``Ack``."""
 
     @property
     def attempt(self) -> int:
@@ -154,7 +165,7 @@ class Ack(Discreet, frozen=True, gc=False):
 
     lease: Lease
     result: bytes | None = None
-    """What the handler returned, opaque to the store, for a lease with ``keep``; None when it cannot be kept."""
+    """What the handler returned, opaque to the store, for a lease with ``keep`` or ``gives``; None: it cannot be."""
 
 
 class Release(msgspec.Struct, frozen=True, gc=False):
