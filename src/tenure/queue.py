@@ -33,6 +33,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     spanning: bool = False
     """The jobs of a composition may be in several queues: settling them is one step all the same."""
     transactions: bool = False
+    schedules: bool = False
     durability: frozenset[int] = frozenset({1})
     """The durability classes that a push may ask for: 1 the server has it, 2 on disk, 3 on replicas."""
 
