@@ -30,6 +30,10 @@ class Cut:
     def hit(self) -> None:
         self._hit.set()
 
+    @property
+    def happened(self) -> bool:
+        return self._hit.is_set()
+
     def wait(self, timeout: float = 20) -> None:
         """Return when it has happened; a test that injects a fault must know that it did."""
         assert self._hit.wait(timeout), f"no message with {self.match!r} came by in {timeout} s"
@@ -58,6 +62,10 @@ class Wire:
         self._cuts.append(cut)
         return cut
 
+    def spare(self) -> None:
+        """Disarm what has not hit anything yet."""
+        self._cuts.clear()
+
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, name="wire", daemon=True).start()
         return self
@@ -74,32 +82,49 @@ class Wire:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            if isinstance(self._upstream, str):
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(self._upstream)
-            else:
-                server = socket.create_connection(self._upstream)
+            try:
+                server = self._connected()
+            except OSError:
+                client.close()  # nobody is there, as whoever connects learns
+                continue
             self._links += [client, server]
             threading.Thread(target=self._pump, args=(client, server), daemon=True).start()
 
+    def _connected(self) -> socket.socket:
+        if isinstance(self._upstream, tuple):
+            return socket.create_connection(self._upstream)
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(self._upstream)
+        except OSError:
+            server.close()
+            raise
+        return server
+
     def _pump(self, client: socket.socket, server: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while True:
-                ready, _, _ = select.select([client, server], [], [])
-                for end in ready:
-                    data = end.recv(65536)
-                    if not data:
-                        return
-                    cut = next((cut for cut in self._cuts if cut.match in data), None) if end is client else None
-                    if cut is None:
-                        (server if end is client else client).sendall(data)
-                        continue
-                    self._cuts.remove(cut)
-                    self._do(cut, data, client, server)
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                self._pass_on(client, server)
+        finally:
+            # Either side hanging up ends both, as a severed cable would.
+            for end in (client, server):
+                end.close()
+
+    def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
+        while True:
+            ready, _, _ = select.select([client, server], [], [])
+            for end in ready:
+                data = end.recv(65536)
+                if not data:
                     return
-        # Either side hanging up ends both, as a severed cable would.
-        for end in (client, server):
-            end.close()
+                cut = next((cut for cut in self._cuts if cut.match in data), None) if end is client else None
+                if cut is None:
+                    (server if end is client else client).sendall(data)
+                    continue
+                with contextlib.suppress(ValueError):  # another connection was faster
+                    self._cuts.remove(cut)
+                self._do(cut, data, client, server)
+                return
 
     def _do(self, cut: Cut, data: bytes, client: socket.socket, server: socket.socket) -> None:
         if cut.last:

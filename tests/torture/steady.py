@@ -92,10 +92,25 @@ def work(app: Tenure, options: dict[str, Any]) -> None:
 
 
 class Pushes:
-    """Pushes at a steady rate, and writes down what became of each."""
+    """Pushes at a steady rate, and writes down what became of each; with ``most``, ends by itself after so many.
 
-    def __init__(self, app: Tenure) -> None:
+    With ``telling`` it also writes down that it begins one, for a pusher that may be killed in the middle of it.
+    """
+
+    def __init__(
+        self,
+        app: Tenure,
+        rate: int = RATE,
+        blocking_rate: int = BLOCKING_RATE,
+        most: int | None = None,
+        *,
+        telling: bool = False,
+    ) -> None:
         self._app = app
+        self._rate = rate
+        self._blocking_rate = blocking_rate
+        self._most = most
+        self._telling = telling
         self._writer = journal()
         self._numbers = itertools.count()
         self._over = threading.Event()
@@ -110,7 +125,10 @@ class Pushes:
         made = 0
         under_way: set[asyncio.Task[None]] = set()
         while not self._over.is_set():
-            due = int((time.monotonic() - begun) * (RATE - BLOCKING_RATE))
+            due = int((time.monotonic() - begun) * (self._rate - self._blocking_rate))
+            if self._most is not None and due >= self._most:
+                due = self._most
+                self.end()
             for _ in range(due - made):
                 task = asyncio.create_task(self._push())
                 under_way.add(task)
@@ -135,7 +153,7 @@ class Pushes:
             with self._written(job_id, queue):
                 self._app.push_sync(self._app.call("step", [number]), id=job_id, queue=queue)
             made += 1
-            ahead = begun + made / BLOCKING_RATE - time.monotonic()
+            ahead = begun + made / self._blocking_rate - time.monotonic()
             if ahead > 0:
                 self._over.wait(ahead)
             else:
@@ -145,6 +163,8 @@ class Pushes:
     @contextlib.contextmanager
     def _written(self, job_id: str, queue: str) -> Iterator[None]:
         began, outcome = time.monotonic(), "ok"
+        if self._telling:
+            self._writer.write(what="pushing", id=job_id, queue=queue)
         try:
             yield
         except StoreRefused as error:
@@ -154,8 +174,8 @@ class Pushes:
         self._writer.write(what="push", id=job_id, queue=queue, began=began, outcome=outcome)
 
 
-async def push(app: Tenure) -> None:
-    pushes = Pushes(app)
+async def push(app: Tenure, options: dict[str, Any]) -> None:
+    pushes = Pushes(app, **options)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, pushes.end)
     try:
         await pushes.run()
@@ -167,11 +187,12 @@ def main() -> None:
     role, url, namespace, *rest = sys.argv[1:]
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(message)s")
     app = build(url, namespace)
+    options = json.loads(rest[0]) if rest else {}
     if role == "push":
-        asyncio.run(push(app))
+        asyncio.run(push(app, options))
         sys.stdout.write("all outcomes are known\n")
     else:
-        work(app, json.loads(rest[0]) if rest else {})
+        work(app, options)
 
 
 if __name__ == "__main__":
