@@ -1,7 +1,7 @@
 """The failed store of one queue in memory."""
 
 from tenure.drivers.memory.line import Job, Key, Line
-from tenure.queue import FailedRecord
+from tenure.queue import Fail, FailedRecord
 
 STEP = 100
 """How many failed jobs one step of a prune removes at most (P6)."""
@@ -36,13 +36,17 @@ class Failures:
         kept = self._kept.get(job_id)
         return None if kept is None else kept[1]
 
-    def take(self, record: FailedRecord) -> Job | None:
-        """Remove the job of this record and return it; None when it is gone, or failed another time."""
+    def job(self, record: FailedRecord) -> Job | None:
+        """Return the job of this record; None when it is gone, or failed another time."""
         kept = self._kept.get(record.id)
-        if kept is None or kept[0].incarnation != record.incarnation:
-            return None
-        self._remove(kept[0])
-        return kept[0]
+        return None if kept is None or kept[0].incarnation != record.incarnation else kept[0]
+
+    def take(self, record: FailedRecord) -> Job | None:
+        """Remove the job of this record and return it; None when there is none."""
+        job = self.job(record)
+        if job is not None:
+            self._remove(job)
+        return job
 
     def prune(self, until: float, last: int) -> int:
         """Remove at most ``STEP`` jobs that failed by then and entered no later than the place ``last``."""
@@ -61,3 +65,16 @@ class Failures:
     def _remove(self, job: Job) -> None:
         del self._kept[job.id]
         self._line.remove(job)
+
+
+def recorded(queue: str, job: Job, settlement: Fail, failed_at: float) -> FailedRecord:
+    """Return the record of a job that fails."""
+    return FailedRecord(
+        queue=queue,
+        id=job.id,
+        incarnation=job.incarnation,
+        attempts=job.deliveries - job.free,
+        failed_at=failed_at,
+        failure=settlement.failure,
+        envelope=job.envelope,
+    )

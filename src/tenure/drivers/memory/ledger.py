@@ -6,12 +6,15 @@ The states are ``ready`` (in the ready line, or in that of the suspects), ``dela
 """
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 
 from tenure.clock import Clock
 from tenure.drivers.memory import listing
-from tenure.drivers.memory.failures import Failures
+from tenure.drivers.memory.failures import Failures, recorded
 from tenure.drivers.memory.keeping import Kept
 from tenure.drivers.memory.line import Hold, Job, Key, Line
+from tenure.drivers.memory.locks import Locks
+from tenure.drivers.memory.members import End, Member, end_of
 from tenure.drivers.memory.unreadable import Unreadable, UnreadableRecords
 from tenure.naming import new_token
 from tenure.operating import HeldPage, JobPage
@@ -19,13 +22,13 @@ from tenure.queue import (
     Ack,
     Cancelled,
     Counts,
-    Drop,
+    Doom,
     Fail,
     FailedRecord,
     JobState,
     Lease,
     Push,
-    PushOutcome,
+    Pushed,
     Release,
     Renewal,
     SetAside,
@@ -38,17 +41,23 @@ STEP = 100
 """How many due jobs, and how many lapsed leases, one claim moves at most (P6)."""
 
 
+Ended = Callable[[Member, End, bytes | None], None]
+"""Takes the end of a member of a composition, and what it returned."""
+
+
 class Ledger:
     """The jobs of one queue."""
 
-    def __init__(self, name: str, clock: Clock) -> None:
+    def __init__(self, name: str, clock: Clock, ended: Ended) -> None:
         self._name = name
         self._clock = clock
+        self._ended = ended
         self._sequence = 0
         self._fence = 0
         self._waiting: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
         self._failed = Failures()
+        self._locks = Locks()
         self.kept: Kept = Kept(clock)
         self.unreadable: UnreadableRecords = UnreadableRecords(name)
         self._start_lines()
@@ -62,10 +71,12 @@ class Ledger:
 
     # ------------------------------------------------------------------------------------------------------- pushing
 
-    def push(self, push: Push) -> PushOutcome:
-        """Store a new job; an id that exists, in whatever state, is held."""
+    def push(self, push: Push, member: Member | None = None) -> Pushed:
+        """Store a new job; an id that exists, in whatever state, is held, as is a unique text by who has it."""
         if push.id in self._waiting or push.id in self._running or push.id in self._failed:
-            return "held"
+            return Pushed(push.id, "held")
+        if holder := self._locks.holder(push.unique):
+            return Pushed(holder.id, "held")
         now = self._clock.monotonic()
         job = Job(
             id=push.id,
@@ -75,10 +86,14 @@ class Ledger:
             crash_limit=push.crash_limit,
             expires=None if push.expires_in is None else now + push.expires_in,
             keep=push.keep,
+            unique=push.unique,
+            member=member,
+            input=None if member is None else member.input,
         )
         self.kept.forget(job.id)
+        self._locks.take(job)
         self._enter(job, delay=push.delay, suspect=False)
-        return "stored"
+        return Pushed(job.id, "stored")
 
     def _next(self) -> int:
         self._sequence += 1
@@ -165,6 +180,7 @@ class Ledger:
         # A fence is never below the wall clock, so that it also rises from one life of the process to the next.
         self._fence = max(self._fence + 1, int(self._clock.time() * 1e6))
         doomed = job.doom(crash_limit, now)
+        job.cancel_requested = doomed is Doom.CANCELLED
         job.deliveries += 1
         job.hold = Hold(token=new_token(holder), fence=self._fence, length=length, deadline=now + length)
         self._running[job.id] = job
@@ -219,41 +235,36 @@ class Ledger:
         job = self._held(settlement.lease)
         if job is None:
             return Settled.STALE
+        self._end_lease(job)
         match settlement:
-            case Ack() | Drop():
-                self._end_lease(job)
-                self.kept.end(job, settlement)
-            case Release() if job.cancel_requested:
-                self._end_lease(job)
-                self.kept.end(job)
-                return Settled.CANCELLED
-            case Release():
-                self._end_lease(job)
+            case Release() if not job.cancel_requested:
                 job.free += settlement.free
                 job.crashes += settlement.crashed
                 # Who is a suspect is judged again by the claim that finds it, which knows its limit.
                 self._enter(job, delay=settlement.delay, suspect=False)
+                return Settled.DONE
             case Fail():
-                self._end_lease(job)
                 job.entry = self._next()
-                self._failed.keep(job, self._record(job, settlement))
+                self._failed.keep(job, recorded(self._name, job, settlement, self._clock.time()))
                 self.kept.end(job, settlement)
             case SetAside():
-                self._end_lease(job)
                 aside = Unreadable(job.id, job.envelope, settlement.reason, self._clock.time())
                 self.unreadable.add(self._next(), aside)
-        return Settled.DONE
+            case _:
+                self.kept.end(job, settlement)
+        self._leave(job, end_of(settlement), settlement.result if isinstance(settlement, Ack) else None)
+        return Settled.CANCELLED if isinstance(settlement, Release) else Settled.DONE
 
-    def _record(self, job: Job, settlement: Fail) -> FailedRecord:
-        return FailedRecord(
-            queue=self._name,
-            id=job.id,
-            incarnation=job.incarnation,
-            attempts=job.deliveries - job.free,
-            failed_at=self._clock.time(),
-            failure=settlement.failure,
-            envelope=job.envelope,
-        )
+    def _leave(self, job: Job, end: End, result: bytes | None = None) -> None:
+        """Let go of what a job has while it waits or runs, and tell its composition how it has ended."""
+        self._locks.free(job)
+        if job.member is not None:
+            self._ended(job.member, end, result if job.member.gives else None)
+
+    def held(self, lease: Lease) -> Member | None:
+        """Return what the job is in its composition, if this lease is still its current one."""
+        job = self._held(lease)
+        return None if job is None else job.member
 
     # ------------------------------------------------------------------------------------------------------ operating
 
@@ -262,18 +273,25 @@ class Ledger:
         if job := self._waiting.get(job_id):
             self._leave_lines(job)
             self.kept.end(job)
+            self._leave(job, End.CANCELLED)
             return Cancelled.REMOVED
         if job := self._running.get(job_id):
             job.cancel_requested = True
             return Cancelled.REQUESTED
         return Cancelled.NOT_FOUND
 
-    def clear(self) -> int:
-        """Remove all that waits, and return how many jobs that were."""
-        number = len(self._waiting)
-        self._waiting = {}
+    def cancel_member(self, job_id: str, member: Member) -> None:
+        """Cancel a job of a composition; another that has its id is left alone."""
+        job = self._waiting.get(job_id) or self._running.get(job_id)
+        if job is not None and job.member is member:
+            self.cancel(job_id)
+
+    def clear(self) -> tuple[int, Sequence[Member]]:
+        """Remove all that waits; return how many jobs that were, and which were of compositions."""
+        cleared, self._waiting = self._waiting, {}
         self._start_lines()
-        return number
+        self._locks.keep(lambda job: job.hold is not None)
+        return len(cleared), [job.member for job in cleared.values() if job.member is not None]
 
     def counts(self) -> Counts:
         """Count the jobs by state."""
@@ -321,11 +339,13 @@ class Ledger:
     def retry(self, record: FailedRecord) -> bool:
         """Make the failed job a new one: its counters at zero, its limits kept; an expiry that has passed is not.
 
-        Whoever retries a job by hand wants it to run: an expiry of long ago would only fail it again.
+        Whoever retries a job by hand wants it to run: an expiry of long ago would only fail it again. It is no longer
+        of a composition, but has its argument from there.
         """
-        job = self._failed.take(record)
-        if job is None:
+        job = self._failed.job(record)
+        if job is None or self._locks.holder(job.unique) is not None:
             return False
+        self._failed.take(record)
         again = Job(
             id=job.id,
             incarnation=self._next(),
@@ -334,8 +354,11 @@ class Ledger:
             crash_limit=job.crash_limit,
             expires=None if job.expired(self._clock.monotonic()) else job.expires,
             keep=job.keep,
+            unique=job.unique,
+            input=job.input,
         )
         self.kept.forget(job.id)
+        self._locks.take(again)
         self._enter(again, delay=0, suspect=False)
         return True
 

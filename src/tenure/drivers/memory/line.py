@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
 from typing import Final
 
+from tenure.drivers.memory.members import Member
 from tenure.queue import MAX_DELIVERIES, Doom
 
 Key = tuple[float, int]
@@ -40,6 +41,10 @@ class Job:
     """The clock's monotonic time from which on it is leased doomed."""
     keep: float
     """Seconds for which its end is kept; 0: it is not."""
+    unique: str = field(default="", repr=False)
+    member: Member | None = None
+    """What it is in its composition, if it is in one."""
+    input: bytes | None = field(default=None, repr=False)
     entry: int = 0
     """Its place in the order in which jobs began to wait."""
     deliveries: int = 0
@@ -62,7 +67,7 @@ class Job:
 
     def doom(self, default: int, now: float) -> Doom | None:
         """Tell why the job must not run any more when it is leased next, if it must not (P4)."""
-        if self.cancel_requested:
+        if self.cancel_requested or (self.member is not None and self.member.called_off):
             return Doom.CANCELLED
         if self.crashes >= self.limit(default):
             return Doom.CRASHED

@@ -96,6 +96,9 @@ def lease(
         suspect=suspect,
         waited=waited,
         keep=job.keep,
+        composition="" if job.member is None else job.member.graph.made.id,
+        input=job.input,
+        gives=job.member is not None and job.member.gives,
     )
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from tenure.clock import Clock, SystemClock
+from tenure.compositions import MOST_RELEASED, CompositionPage, CompositionStatus, NewComposition, Node
 from tenure.drivers.memory.blocking import MemoryKeeper, MemoryPusher
 from tenure.drivers.memory.failures import STEP
 from tenure.drivers.memory.store import Store
@@ -23,7 +24,6 @@ from tenure.queue import (
     Lease,
     Push,
     Pushed,
-    Release,
     Renewal,
     Settled,
     Settlement,
@@ -54,7 +54,7 @@ class MemoryQueue:
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="memory", shared=False, results=True)
+        return Capabilities(driver="memory", shared=False, results=True, unique=True, compositions=True, spanning=True)
 
     def _store(self) -> Store:
         store = self._current
@@ -106,23 +106,15 @@ class MemoryQueue:
 
     async def settle(self, settlements: Sequence[Settlement]) -> Sequence[Settled]:
         """End each lease, and answer for each in order. A lease named twice is settled once; the second is stale."""
-        store = self._store()
-        with store.lock:
-            settled = [store.known(settlement.lease.queue).settle(settlement) for settlement in settlements]
-        store.waiters.wake({s.lease.queue for s in settlements if isinstance(s, Release)})
-        return settled
+        return self._store().settle(settlements)
 
     async def cancel(self, queue: str, ids: Sequence[str]) -> Sequence[Cancelled]:
         """Remove what waits, request it of what runs, and answer for each in order. Failed jobs are not found."""
-        store = self._store()
-        with store.lock:
-            return [store.known(queue).cancel(job_id) for job_id in ids]
+        return self._store().cancel(queue, ids)
 
     async def clear(self, queue: str) -> int:
         """Remove all ready and delayed jobs, and return their exact number. What is leased stays."""
-        store = self._store()
-        with store.lock:
-            return store.known(queue).clear()
+        return self._store().clear(queue)
 
     async def counts(self, queue: str) -> Counts:
         """Count the queue's jobs by state, at a cost that does not grow with them."""
@@ -243,6 +235,70 @@ class MemoryQueue:
             if removed < STEP:
                 return total
             await asyncio.sleep(0)  # others have their turn between two steps
+
+    # --------------------------------------------------------------------------------------------------- compositions
+
+    async def prepare(self, composition: NewComposition) -> bool:
+        """Begin to store a composition; False, and nothing changes, when there is one with this id in this home."""
+        store = self._store()
+        with store.lock:
+            return store.flows.prepare(composition)
+
+    async def add(self, home: str, composition_id: str, nodes: Sequence[Node]) -> None:
+        """Store nodes of a composition that has not started: see ``Compositions.add``."""
+        store = self._store()
+        with store.lock:
+            store.flows.add(home, composition_id, nodes)
+
+    async def start(self, home: str, composition_id: str) -> None:
+        """Let it begin: from here on it can be read, and its first jobs are released."""
+        store = self._store()
+        with store.lock:
+            store.flows.start(home, composition_id)
+        store.advance()
+
+    async def grow(self, lease: Lease, nodes: Sequence[Node]) -> bool:
+        """Add counted jobs to a batch from inside one of its members: see ``Compositions.grow``."""
+        return self._store().grow(lease, nodes)
+
+    async def composition(self, home: str, composition_id: str) -> CompositionStatus | None:
+        """Return how far it has come; None for one that is unknown here, has not started or is forgotten."""
+        store = self._store()
+        with store.lock:
+            graph = store.flows.graph(home, composition_id)
+            return None if graph is None else graph.status()
+
+    async def compositions(self, home: str, *, limit: int = 100, cursor: str | None = None) -> CompositionPage:
+        """Return those whose home this is, a page at a time; a thousand at most."""
+        store = self._store()
+        with store.lock:
+            return store.flows.page(home, limit, cursor)
+
+    async def cancel_composition(self, home: str, composition_id: str) -> bool:
+        """Cancel what has not ended, a hundred jobs a step: see ``Compositions.cancel_composition``."""
+        store = self._store()
+        with store.lock:
+            graph = store.flows.cancel(home, composition_id)
+        if graph is None:
+            return False
+        for first in range(0, graph.total, MOST_RELEASED):
+            with store.lock:
+                store.flows.cancel_members(graph, first)
+            store.advance()
+            await asyncio.sleep(0)  # others have their turn between two steps
+        return True
+
+    async def prune_compositions(self, home: str, *, older_than: float) -> int:
+        """Forget compositions that were over at least so many seconds ago; return their exact number."""
+        check_age(older_than)
+        store = self._store()
+        until, total, removed = self._clock.monotonic() - older_than, 0, STEP
+        while removed:
+            with store.lock:
+                removed = store.flows.prune(home, until)
+            total += removed
+            await asyncio.sleep(0)
+        return total
 
     # ------------------------------------------------------------------------------------------------ telling workers
 

@@ -88,6 +88,20 @@ async def repeat(queue: Queue, params: Mapping[str, Any], talk: Talk) -> None:
     talk.tell({"outcomes": outcomes})
 
 
+async def contend(queue: Queue, params: Mapping[str, Any], talk: Talk) -> None:
+    """Push a unique job of its own for each text, in an order of its own; report who has each."""
+    dice = random.Random(params["seed"])  # noqa: S311 - a schedule, no secret
+    texts = list(params["texts"])
+    dice.shuffle(texts)
+    answers: dict[str, tuple[str, str]] = {}
+    while texts:
+        batch = [texts.pop() for _ in range(min(len(texts), dice.randint(1, 12)))]
+        pushes = [Push(queue=Q, id=f"{params['seed']}-{text}", envelope=b"x", unique=text) for text in batch]
+        told = await queue.push(pushes)
+        answers |= {text: (one.id, one.outcome) for text, one in zip(batch, told, strict=True)}
+    talk.tell({"answers": answers})
+
+
 async def push(queue: Queue, params: Mapping[str, Any], talk: Talk) -> None:
     """Push without end, and report each push when it is answered."""
     number = 0
@@ -142,6 +156,7 @@ async def fork(queue: Queue, _params: Mapping[str, Any], talk: Talk) -> None:
 
 ACTS: Mapping[str, Act] = {
     "chaos": chaos,
+    "contend": contend,
     "fork": fork,
     "hesitate": hesitate,
     "hold": hold,
