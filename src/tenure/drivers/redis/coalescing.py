@@ -7,10 +7,8 @@ way wait for each other, briefly, and go together; each caller gets the answers 
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from itertools import accumulate
-from typing import NamedTuple
 
-from tenure.drivers.redis.pushing import MOST_BYTES, MOST_JOBS, Bulk, Part
+from tenure.drivers.redis.pushing import MOST_BYTES, MOST_JOBS, Answer, Bulk, Part
 from tenure.drivers.redis.session import Session
 from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
 from tenure.queue import Capabilities, Push, Pushed
@@ -19,12 +17,8 @@ UNDER_WAY = 2
 """How many calls to one queue may be under way: while the server works on one, the next is made."""
 
 
-class Answer(NamedTuple):
-    """What became of jobs that were sent together."""
-
-    letters: str
-    short: DurabilityNotReached | None
-    """They are stored, and what they waited for did not come."""
+_Told = tuple[Answer, DurabilityNotReached | None]
+"""What became of jobs; an error besides when they are stored, and what they waited for did not come."""
 
 
 class Pushes:
@@ -41,14 +35,14 @@ class Pushes:
         bulk = Bulk(jobs, self._capabilities)
         for part in bulk.parts:
             try:
-                answer = await self._line(part.queue, part.durability).send(part)
+                answer, short = await self._line(part.queue, part.durability).send(part)
             except (StoreError, NotSupported) as error:
                 bulk.failed(part, error)
                 break
-            if answer.short is not None:
-                bulk.unconfirmed(part, answer.letters, answer.short)
+            if short is not None:
+                bulk.unconfirmed(part, answer, short)
                 break
-            bulk.answered(part, answer.letters)
+            bulk.answered(part, answer)
         return bulk.result()
 
     def _line(self, queue: str, durability: int) -> "_Line":
@@ -58,7 +52,7 @@ class Pushes:
             line = self._lines[queue, durability] = _Line(self, self._session)
         return line
 
-    async def send(self, queue: str, durability: int, arguments: list[bytes | str]) -> Answer:
+    async def send(self, queue: str, durability: int, arguments: list[bytes | str]) -> _Told:
         """Make one call."""
         known = queue in self._registered
         if not known:
@@ -74,8 +68,7 @@ class Pushes:
         if known and reply[2:] == [b"1"]:
             # Its first jobs ever, and we knew it before: the store was emptied under us, and its list of queues too.
             self._registered.discard(queue)
-        letters: bytes = reply[1]
-        return Answer(letters.decode(), short)
+        return Answer.told(reply[1]), short
 
     async def _register(self, queue: str) -> None:
         await self._session.command(b"SADD", self._session.keyspace.queues, queue)
@@ -92,10 +85,10 @@ class _Line:
         self._under_way = 0
         self._called = False
 
-    async def send(self, part: Part) -> Answer:
+    async def send(self, part: Part) -> _Told:
         """Send the part with others of this moment. Cancelling the caller changes nothing."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answer] = loop.create_future()
+        future: asyncio.Future[_Told] = loop.create_future()
         self._waiting.append((part, future))
         if not self._called and self._under_way < UNDER_WAY:
             # At the end of this round of the loop, when everyone who is ready has spoken.
@@ -118,15 +111,12 @@ class _Line:
             self._session.start(self._send(taken))
 
     async def _send(self, taken: "list[_Waiting]") -> None:
-        outcome: list[Answer] | Exception = OutcomeUnknown("the queue was closed while the push was under way")
+        outcome: list[_Told] | Exception = OutcomeUnknown("the queue was closed while the push was under way")
         try:
             arguments = [argument for part, _ in taken for argument in part.arguments]
             first = taken[0][0]
-            letters, short = await self._pushes.send(first.queue, first.durability, arguments)
-            ends = list(accumulate(len(part) for part, _ in taken))
-            outcome = [
-                Answer(letters[end - len(part) : end], short) for end, (part, _) in zip(ends, taken, strict=True)
-            ]
+            answer, short = await self._pushes.send(first.queue, first.durability, arguments)
+            outcome = [(own, short) for own in answer.parts(len(part) for part, _ in taken)]
         except (StoreError, NotSupported) as error:
             outcome = error
         finally:
@@ -136,10 +126,10 @@ class _Line:
             self._go()
 
 
-_Waiting = tuple[Part, "asyncio.Future[Answer]"]
+_Waiting = tuple[Part, "asyncio.Future[_Told]"]
 
 
-def _tell(taken: list[_Waiting], outcome: list[Answer] | Exception) -> None:
+def _tell(taken: list[_Waiting], outcome: list[_Told] | Exception) -> None:
     for place, (_, future) in enumerate(taken):
         if future.done():
             continue

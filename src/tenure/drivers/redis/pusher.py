@@ -9,7 +9,7 @@ from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
 from tenure.drivers.redis.plain import PlainCall
-from tenure.drivers.redis.pushing import Bulk, Part
+from tenure.drivers.redis.pushing import Answer, Bulk, Part
 from tenure.drivers.redis.scripts import Scripts
 from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
 from tenure.queue import Capabilities, Push, Pushed
@@ -42,17 +42,17 @@ class RedisPusher:
         bulk = Bulk(jobs, self._capabilities)
         for part in bulk.parts:
             try:
-                letters, unconfirmed = self._send(part)
+                answer, unconfirmed = self._send(part)
             except (StoreError, NotSupported) as error:
                 bulk.failed(part, error)
                 break
             if unconfirmed is not None:
-                bulk.unconfirmed(part, letters, unconfirmed)
+                bulk.unconfirmed(part, answer, unconfirmed)
                 break
-            bulk.answered(part, letters)
+            bulk.answered(part, answer)
         return bulk.result()
 
-    def _send(self, part: Part) -> tuple[str, DurabilityNotReached | None]:
+    def _send(self, part: Part) -> tuple[Answer, DurabilityNotReached | None]:
         known = part.queue in self._registered
         if not known:
             try:
@@ -78,8 +78,7 @@ class RedisPusher:
         if known and reply[2:] == [b"1"]:
             # Its first jobs ever, and we knew it before: the store was emptied under us, and its list of queues too.
             self._registered.discard(part.queue)
-        letters: bytes = reply[1]
-        return letters.decode(), short
+        return Answer.told(reply[1]), short
 
     def close(self) -> None:
         """Close the connections; idempotent, and safe before first use."""

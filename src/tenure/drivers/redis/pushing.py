@@ -1,6 +1,8 @@
 """Bulk pushes: split into calls, and put together again from their answers. Does no I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 from tenure import naming
 from tenure.drivers.redis import record
@@ -10,6 +12,30 @@ from tenure.queue import Capabilities, Push, Pushed
 MOST_JOBS = 500
 MOST_BYTES = 1 << 20
 """What one call carries at most (P1); a single larger job goes alone."""
+
+
+class Answer(NamedTuple):
+    """What became of jobs that were sent together."""
+
+    letters: str
+    """'' when all are stored, else one a job: s stored, h held by its id, u by another job with the same text."""
+    holders: Sequence[str] = ()
+    """The ids of those others, in order."""
+
+    @classmethod
+    def told(cls, answer: bytes) -> "Answer":
+        """Take the answer of the script."""
+        letters, *holders = answer.decode().split(" ")
+        return cls(letters, holders)
+
+    def parts(self, lengths: Iterable[int]) -> "list[Answer]":
+        """Return the answers for the first so many jobs, for so many behind them, and so on."""
+        found: list[Answer] = []
+        letters, holders = iter(self.letters), iter(self.holders)
+        for length in lengths:
+            own = "".join(islice(letters, length))
+            found.append(Answer(own, list(islice(holders, own.count("u")))))
+        return found
 
 
 class Part:
@@ -57,21 +83,23 @@ class Bulk:
                 self.parts.append(part)
             part.add(place, job)
 
-    def answered(self, part: Part, letters: str) -> None:
-        """Take a part's answer: '' when all its jobs are stored, else a letter a job."""
-        jobs, outcomes = self._jobs, self._outcomes
+    def answered(self, part: Part, answer: Answer) -> None:
+        """Take a part's answer."""
+        jobs, outcomes, letters = self._jobs, self._outcomes, answer.letters
         if not letters:
             self._any_stored = True
             for place in part.places:
                 outcomes[place] = Pushed(jobs[place].id, "stored")
             return
         self._any_stored = self._any_stored or "s" in letters
+        holders = iter(answer.holders)
         for place, letter in zip(part.places, letters, strict=True):
-            outcomes[place] = Pushed(jobs[place].id, "stored" if letter == "s" else "held")
+            named = next(holders) if letter == "u" else jobs[place].id
+            outcomes[place] = Pushed(named, "stored" if letter == "s" else "held")
 
-    def unconfirmed(self, part: Part, letters: str, error: DurabilityNotReached) -> None:
+    def unconfirmed(self, part: Part, answer: Answer, error: DurabilityNotReached) -> None:
         """Take a part's answer that did not reach its class; the parts behind it are not to be sent."""
-        self.answered(part, letters)
+        self.answered(part, answer)
         jobs, outcomes = self._jobs, self._outcomes
         told = DurabilityNotReached(error.durability, error.problem, [jobs[place].id for place in part.places])
         for place in part.places:

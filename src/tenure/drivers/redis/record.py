@@ -7,6 +7,7 @@ if it is, and whatever later versions add behind another ``|``; the scripts read
 """
 
 import math
+import re
 
 import msgspec
 
@@ -16,6 +17,7 @@ from tenure.queue import Doom, FailedRecord, Failure, Lease, Push
 LONGEST_MS = 10**14
 """The longest duration that is stored, about three thousand years; longer ones are cut to it."""
 
+_UNIQUE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _BARS = 8
 """How many bars a header has, at least, that tells for how long the end is kept."""
 _DOOMS = {"x": Doom.CANCELLED, "c": Doom.CRASHED, "e": Doom.EXPIRED, "d": Doom.DELIVERIES}
@@ -37,7 +39,8 @@ def lease_milliseconds(seconds: float) -> int:
 
 def push_options(job: Push) -> str:
     """Return what the push script must know of a job besides its id: '' when everything is as usual."""
-    if not job.delay and not job.priority and job.crash_limit is None and job.expires_in is None and not job.keep:
+    usual = not job.delay and not job.priority and job.crash_limit is None and job.expires_in is None
+    if usual and not job.keep and not job.unique:
         return ""
     if not -100 <= job.priority <= 100:
         raise InvalidOption("priority must lie between -100 and 100; nothing was sent")
@@ -46,7 +49,12 @@ def push_options(job: Push) -> str:
     delay = milliseconds(job.delay, "delay")
     # Zero means none in the script, and a job that expires at once expires within a millisecond.
     expires = 0 if job.expires_in is None else max(1, milliseconds(job.expires_in, "expires_in"))
-    return f"{delay}|{job.priority}|{job.crash_limit or 0}|{expires}|{milliseconds(job.keep, 'keep')}"
+    options = f"{delay}|{job.priority}|{job.crash_limit or 0}|{expires}|{milliseconds(job.keep, 'keep')}"
+    if not job.unique:
+        return options
+    if not _UNIQUE.fullmatch(job.unique):
+        raise InvalidOption("unique must be 32 hexadecimal digits; nothing was sent")
+    return f"{options}|{job.unique}"
 
 
 def member(lease: Lease) -> str:
@@ -55,6 +63,11 @@ def member(lease: Lease) -> str:
         f"{lease.id}|{lease.incarnation}|{lease.deliveries}|{lease.free}|{lease.crashes}|{lease.token}|{lease.fence}"
         f"|{round(lease.length * 1000)}"
     )
+
+
+def looked_at(lease: Lease) -> bool:
+    """Tell whether settling the lease takes a look at its record: there is more to be done than to remove it."""
+    return lease.keep > 0 or "~" in lease.token
 
 
 def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -> Lease:

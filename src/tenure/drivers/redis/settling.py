@@ -41,7 +41,7 @@ class _Group:
     def add(self, place: int, member: str, settlement: Settlement) -> None:
         keeps = settlement.lease.keep > 0
         self.kept += keeps
-        if not keeps and isinstance(settlement, Ack | Drop):
+        if isinstance(settlement, Ack | Drop) and not record.looked_at(settlement.lease):
             self.ack_places.append(place)
             self.acks.append(member)
             return
@@ -57,7 +57,7 @@ class _Group:
             why = keeping.reason(settlement.failure) if keeps else b""
             self.others += (keeping.failed_letter(settlement.failure), member, line, why)
         elif isinstance(settlement, Ack):
-            result = settlement.result
+            result = settlement.result if keeps else None
             self.size += len(result or b"")
             self.others += ("k", member, result or b"", "none" if result is None else "")
         elif isinstance(settlement, Drop):

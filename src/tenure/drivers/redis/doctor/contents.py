@@ -27,6 +27,7 @@ READERS: Final[Mapping[str, bytes]] = {
     "seq": b"GET",
     "fence": b"GET",
     "paused": b"GET",
+    "unique": b"HLEN",
 }
 """A command that reads each key, but for those of the line, and is refused when it holds something else."""
 MARGIN: Final = 1_000_000

@@ -1,5 +1,5 @@
 -- Removes waiting jobs and requests it of running ones. A ready job's place in its line is dropped by a later claim.
--- KEYS: client jobs running delayed cancel kept kept:at none
+-- KEYS: client jobs running delayed cancel kept kept:at unique none
 -- ARGV: number repeated ttl id*
 -- Reply: {done|repeated|old, one letter an id: r removed, q requested, n not found}
 -- include: base
@@ -9,8 +9,9 @@
 -- include: header
 -- include: due
 -- include: endings
-local client, jobs, running, delayed, cancel, kept, kept_at, none =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local client, jobs, running, delayed, cancel, kept, kept_at, unique, none =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+-- include: unique
 
 local state, answer = earlier(client)
 if state then return { state, answer or '' } end
@@ -23,6 +24,7 @@ call('ZCARD', delayed)
 call('HLEN', cancel)
 call('HLEN', kept)
 call('ZCARD', kept_at)
+call('HLEN', unique)
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
 
 local letters, gone = {}, {}
@@ -40,6 +42,7 @@ for i = 1, #ids do
     if inc then
       gone[id] = true
       ending(id, 'c', inc, rest, '')
+      unlock(rest, id, inc)
       call('ZREM', delayed, delayed_member(id, inc, priority))
       call('HDEL', jobs, id)
       call('HDEL', cancel, id)

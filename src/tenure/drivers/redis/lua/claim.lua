@@ -1,7 +1,8 @@
 -- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
 -- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way. From
--- a paused queue nothing is leased. What leaves the head of a list is counted, so that listings keep their place.
--- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused kept kept:at none
+-- a paused queue nothing is leased. What leaves the head of a list is counted, so that listings keep their place. The
+-- token of a unique job's lease gets a '~' at its end: then whoever settles it names it as one to be looked at.
+-- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused kept kept:at unique none
 -- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none) consumer(of a stream)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
 --         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
@@ -19,8 +20,9 @@
 -- include: endings
 local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local fence_key, seq, unreadable, wake, cancel, gone, taken, paused, kept, kept_at, none =
-  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+local fence_key, seq, unreadable, wake, cancel, gone, taken, paused, kept, kept_at, unique, none =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+-- include: unique
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
 
@@ -187,7 +189,7 @@ local function consider(entries, n, places, missed)
         local inc = incs[i]
         if sub(record, 1, #inc + 1) == inc .. '|' then member = entries[i] .. first .. (places[i] or '') .. tail end
       else
-        local inc, deliveries, free, crashes, limit, expiry = header(record)
+        local inc, deliveries, free, crashes, limit, expiry, _, _, rest = header(record)
         if not inc then
           set_aside(id, record, 'header')
           if requests then call('HDEL', cancel, id) end
@@ -202,7 +204,7 @@ local function consider(entries, n, places, missed)
           else
             took_suspect = took_suspect or mark == 's'
             member = entries[i] .. '|' .. decimal(deliveries) .. '|' .. free .. '|' .. crashes .. token
-              .. (places[i] or '') .. tail
+              .. (unique_of(rest) and '~' or '') .. (places[i] or '') .. tail
           end
         end
       end

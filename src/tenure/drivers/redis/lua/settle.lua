@@ -1,8 +1,9 @@
 -- Ends leases. What is no longer leased under the very member that is named is stale, and nothing of it changes.
--- KEYS: client jobs running ready beside delayed leased suspects failed failed:at unreadable seq wake cancel kept kept:at none
+-- KEYS: client jobs running ready beside delayed leased suspects failed failed:at unreadable seq wake cancel kept kept:at unique none
 -- ARGV: number repeated ttl acks, then the members to acknowledge, then for each other: verb member detail kind
---       verb k acknowledge a job whose end is kept: detail the result, kind '' | none: there is none
---            d drop a job whose end is kept
+--       verb k acknowledge a job whose record must be looked at (its end is kept, or it is unique): detail the result,
+--              kind '' | none: there is none
+--            d drop such a job
 --            r release: detail delay ms, kind '' | free | crashed
 --            f fail: detail the failure, one line, kind the reason to be kept
 --            e the same, because its time had passed
@@ -21,8 +22,9 @@
 -- include: endings
 local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local failed, failed_at, unreadable, seq, wake, cancel, kept, kept_at, none =
-  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local failed, failed_at, unreadable, seq, wake, cancel, kept, kept_at, unique, none =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]
+-- include: unique
 
 local state, answer = earlier(client)
 if state then return { state, answer or '' } end
@@ -66,6 +68,7 @@ if #others > 0 then
   first = earliest(delayed)
   call('HLEN', jobs)
   call('HLEN', failed)
+  call('HLEN', unique)
   call('ZCARD', failed_at)
   call('XLEN', unreadable)
   call('LLEN', suspects)
@@ -120,7 +123,9 @@ for k = 1, #others do
       fields[#fields + 1] = id
       fields[#fields + 1] = headed(inc, deliveries, free, crashes, limit, expiry, since, priority, rest)
         .. sub(record, stop)
+      rest = ''
     end
+    if inc and rest ~= '' then unlock(rest, id, inc) end
   end
 end
 
