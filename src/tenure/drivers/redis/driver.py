@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tenure.compositions import CompositionPage, CompositionStatus, NewComposition, Node
 from tenure.drivers.redis import record
 from tenure.drivers.redis.aside import UnreadableRecords
 from tenure.drivers.redis.claiming import Claims, Terms
 from tenure.drivers.redis.cluster import Cluster
 from tenure.drivers.redis.coalescing import Pushes
+from tenure.drivers.redis.composing import Composer
 from tenure.drivers.redis.controlling import Controls
 from tenure.drivers.redis.doctor import diagnose
 from tenure.drivers.redis.durability import Assurance
@@ -70,6 +72,7 @@ class _Parts:
         self.listing = Listing(session)
         self.unreadable = UnreadableRecords(session)
         self.controls = Controls(session)
+        self.composer = Composer(session, layout.capabilities)
 
 
 class RedisQueue:
@@ -281,6 +284,42 @@ class RedisQueue:
     async def paused(self, queues: Sequence[str]) -> Sequence[bool]:
         """Tell which queues are paused, in order."""
         return await self._here.controls.paused(queues)
+
+    async def prepare(self, composition: NewComposition) -> bool:
+        """Begin to store a composition; False, and nothing changes, when there is one with this id in this home."""
+        here = self._here
+        return await here.session.through(here.composer.prepare(composition))
+
+    async def add(self, home: str, composition_id: str, nodes: Sequence[Node]) -> None:
+        """Store nodes of a composition that has not started: see ``tenure.compositions.Compositions``."""
+        here = self._here
+        await here.session.through(here.composer.add(home, composition_id, nodes))
+
+    async def start(self, home: str, composition_id: str) -> None:
+        """Let it begin."""
+        here = self._here
+        await here.session.through(here.composer.start(home, composition_id))
+
+    async def grow(self, lease: Lease, nodes: Sequence[Node]) -> bool:
+        """Add counted jobs to a batch from inside one of its members, whose lease must be current."""
+        here = self._here
+        return await here.session.through(here.composer.grow(lease, nodes))
+
+    async def composition(self, home: str, composition_id: str) -> CompositionStatus | None:
+        """Return how far it has come; None for one that is unknown here, has not started or is forgotten."""
+        return await self._here.composer.status(home, composition_id)
+
+    async def compositions(self, home: str, *, limit: int = 100, cursor: str | None = None) -> CompositionPage:
+        """Return those whose home this is, a page at a time."""
+        return await self._here.composer.page(home, limit, cursor)
+
+    async def cancel_composition(self, home: str, composition_id: str) -> bool:
+        """Cancel what has not ended, in steps; False for one that is unknown or over."""
+        return await self._here.composer.cancel(home, composition_id)
+
+    async def prune_compositions(self, home: str, *, older_than: float) -> int:
+        """Forget compositions that were over at least so many seconds ago, in steps; return their exact number."""
+        return await self._here.composer.prune(home, older_than)
 
     async def request_restart(self) -> str:
         """Write a new opaque marker, and return it: workers that see it change finish and exit."""

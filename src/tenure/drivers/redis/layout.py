@@ -25,7 +25,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 LISTS: Final = Layout(
     line="list",
-    capabilities=Capabilities(driver="redis", shared=True, results=True, unique=True, durability=CLASSES),
+    capabilities=Capabilities(
+        driver="redis", shared=True, results=True, unique=True, compositions=True, durability=CLASSES
+    ),
     readers=MappingProxyType({"ready": b"LLEN", "ready:prio": b"ZCARD"}),
     consumers=False,
 )
@@ -34,7 +36,13 @@ LISTS: Final = Layout(
 STREAMS: Final = Layout(
     line="stream",
     capabilities=Capabilities(
-        driver="redis-streams", shared=True, priorities=False, results=True, unique=True, durability=CLASSES
+        driver="redis-streams",
+        shared=True,
+        priorities=False,
+        results=True,
+        unique=True,
+        compositions=True,
+        durability=CLASSES,
     ),
     readers=MappingProxyType({"ready": b"XLEN", "ready:sweep": b"HLEN"}),
     consumers=True,

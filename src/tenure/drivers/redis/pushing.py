@@ -76,7 +76,7 @@ class Bulk:
         self.parts: list[Part] = []
         open_parts: dict[str, Part] = {}
         for place, job in enumerate(jobs):
-            _check(job, capabilities)
+            check(job, capabilities)
             part = open_parts.get(job.queue)
             if part is None or part.durability != job.durability or not part.fits(1, len(job.envelope)):
                 part = open_parts[job.queue] = Part(naming.check_queue(job.queue), job.durability)
@@ -126,7 +126,8 @@ class Bulk:
         ]
 
 
-def _check(job: Push, able: Capabilities) -> None:
+def check(job: Push, able: Capabilities) -> None:
+    """Raise ``NotSupported`` for a job that asks for what the driver cannot do."""
     if job.durability not in able.durability:
         raise NotSupported(able.driver, f"durability {job.durability}")
     if job.priority and not able.priorities:

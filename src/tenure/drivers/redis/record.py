@@ -1,13 +1,16 @@
 """What is stored of a job, as text: the header line of its record, the member that is its lease, failed records.
 
 A record is a header line and the envelope. The header is
-``incarnation|deliveries|free|crashes|crash limit|expiry|at|priority``, then ``|`` and the ms for which the end is kept
-if it is, and whatever later versions add behind another ``|``; the scripts read and carry it. A lease is the member
+``incarnation|deliveries|free|crashes|crash limit|expiry|at|priority``, for most jobs, and for the others up to three
+parts more, each behind a ``|``: the ms for which the end is kept, the text of a unique job, and its place in a
+composition as ``id:number:next:flags:size``. Of the latter's record, so many bytes at the end are not the envelope, but
+what the job before it returned. The scripts read and carry all of it. A lease is the member
 ``id|incarnation|deliveries|free|crashes|token|fence|length`` of the sorted set ``leased``.
 """
 
 import math
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,8 +21,9 @@ LONGEST_MS = 10**14
 """The longest duration that is stored, about three thousand years; longer ones are cut to it."""
 
 _UNIQUE = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_PLACE = re.compile(rb"([^:|]{0,64}):-?[0-9]*:-?[0-9]*:([a-z]*):([0-9]{0,15})")
 _BARS = 8
-"""How many bars a header has, at least, that tells for how long the end is kept."""
+"""How many bars a header has, at least, that tells more than all do."""
 _DOOMS = {"x": Doom.CANCELLED, "c": Doom.CRASHED, "e": Doom.EXPIRED, "d": Doom.DELIVERIES}
 _failure_encoder = msgspec.json.Encoder()
 _failure_decoder = msgspec.json.Decoder(Failure)
@@ -67,13 +71,14 @@ def member(lease: Lease) -> str:
 
 def looked_at(lease: Lease) -> bool:
     """Tell whether settling the lease takes a look at its record: there is more to be done than to remove it."""
-    return lease.keep > 0 or "~" in lease.token
+    return lease.keep > 0 or bool(lease.composition) or "~" in lease.token
 
 
 def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -> Lease:
     """Return the lease that a claim's reply tells of."""
     job_id, incarnation, deliveries, free, crashes, token, fence, length = named.decode().split("|")
     end = record.index(b"\n")
+    keep, composition, flags, size = _more(record, end)
     return Lease(
         queue=queue,
         id=job_id,
@@ -85,11 +90,14 @@ def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -
         crashes=int(crashes),
         length=int(length) / 1000,
         deadline=deadline,
-        envelope=record[end + 1 :],
+        envelope=record[end + 1 : len(record) - (size or 0)],
         doomed=_DOOMS.get(mark),
         suspect=mark == "s",
         waited=_waited(record[:end], fence),
-        keep=_keep(record[:end]) if record.count(b"|", 0, end) >= _BARS else 0.0,
+        keep=keep,
+        composition=composition,
+        input=None if size is None else record[len(record) - size :],
+        gives=b"g" in flags,
     )
 
 
@@ -110,9 +118,32 @@ def _waited(header: bytes, fence: str) -> float | None:
     return max(0.0, int(fence) / 1e6 - int(fields[6]) / 1e3)
 
 
-def _keep(header: bytes) -> float:
-    digits = header.split(b"|", _BARS + 1)[_BARS]
-    return int(digits) / 1000 if digits.isdigit() else 0.0
+class _More(NamedTuple):
+    """What is special about a job."""
+
+    keep: float = 0.0
+    composition: str = ""
+    flags: bytes = b""
+    size: int | None = None
+    """Of what the job before it returned."""
+
+
+_PLAIN = _More()
+
+
+def _more(record: bytes, end: int) -> _More:
+    """Return what stands behind the first parts of a header, which ends there."""
+    if record.count(b"|", 0, end) < _BARS:
+        return _PLAIN
+    keep, _, *place = *record[:end].split(b"|", _BARS + 2)[_BARS:], b""
+    found = _PLACE.fullmatch(place[0]) if place else None
+    seconds = int(keep) / 1000 if keep.isdigit() else 0.0
+    if found is None:
+        return _More(seconds)
+    size = int(found[3]) if found[3] else None
+    if size is not None and size > len(record) - end - 1:
+        size = None
+    return _More(seconds, found[1].decode(), found[2], size)
 
 
 def failure_line(failure: Failure) -> bytes:
@@ -124,6 +155,7 @@ def failed_record(queue: str, job_id: bytes, record: bytes) -> FailedRecord | No
     """Return a failed job, or None for something else that was put in its place."""
     header, _, rest = record.partition(b"\n")
     line, found, envelope = rest.partition(b"\n")
+    size = _more(record, len(header)).size
     fields = header.split(b"|")
     if not found or len(fields) < 8 or not all(field.isdigit() for field in fields[:7]):
         return None
@@ -138,5 +170,5 @@ def failed_record(queue: str, job_id: bytes, record: bytes) -> FailedRecord | No
         attempts=int(fields[1]) - int(fields[2]),
         failed_at=int(fields[6]) / 1000,
         failure=failure,
-        envelope=envelope,
+        envelope=envelope[: len(envelope) - (size or 0)],
     )

@@ -57,7 +57,7 @@ class _Group:
             why = keeping.reason(settlement.failure) if keeps else b""
             self.others += (keeping.failed_letter(settlement.failure), member, line, why)
         elif isinstance(settlement, Ack):
-            result = settlement.result if keeps else None
+            result = settlement.result if keeps or settlement.lease.gives else None
             self.size += len(result or b"")
             self.others += ("k", member, result or b"", "none" if result is None else "")
         elif isinstance(settlement, Drop):

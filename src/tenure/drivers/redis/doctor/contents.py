@@ -28,6 +28,11 @@ READERS: Final[Mapping[str, bytes]] = {
     "fence": b"GET",
     "paused": b"GET",
     "unique": b"HLEN",
+    "flows": b"HLEN",
+    "flows:nodes": b"HLEN",
+    "flows:due": b"LLEN",
+    "flows:until": b"ZCARD",
+    "flows:ids": b"ZCARD",
 }
 """A command that reads each key, but for those of the line, and is refused when it holds something else."""
 MARGIN: Final = 1_000_000

@@ -2,7 +2,7 @@
 -- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way. From
 -- a paused queue nothing is leased. What leaves the head of a list is counted, so that listings keep their place. The
 -- token of a unique job's lease gets a '~' at its end: then whoever settles it names it as one to be looked at.
--- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused kept kept:at unique none
+-- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused kept kept:at failed unique flows flows:nodes flows:due flows:until flows:ids none
 -- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none) consumer(of a stream)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
 --         leftovers of a clear or '', marks, {ids set aside}, member, record, member, record, …}
@@ -20,9 +20,16 @@
 -- include: endings
 local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local fence_key, seq, unreadable, wake, cancel, gone, taken, paused, kept, kept_at, unique, none =
-  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local fence_key, seq, unreadable, wake, cancel, gone, taken, paused =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local kept, kept_at, failed, unique, flows, flows_nodes, flows_due, flows_until =
+  KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21], KEYS[22], KEYS[23], KEYS[24]
+local flows_ids, none = KEYS[25], KEYS[26]
 -- include: unique
+-- include: membership
+-- include: flows
+-- include: releasing
+-- include: forgetting
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
 
@@ -55,11 +62,11 @@ if state then
     local asked = call('HMGET', cancel, unpack(ids))
     for i = 1, #members do
       if scores[i] and records[i] then
-        local inc, _, _, _, limit, expiry = header(records[i])
+        local inc, _, _, _, limit, expiry, _, _, rest = header(records[i])
         local _, _, deliveries, crashes = find(members[i], '^[^|]+|%d+|(%d+)|%d+|(%d+)|')
         deliveries, crashes = tonumber(deliveries), tonumber(crashes)
         marks[#marks + 1] = inc
-          and judged(asked[i] == inc, deliveries, crashes, effective(limit), tonumber(expiry)) or '-'
+          and judged(asked[i] == inc or called_off(rest), deliveries, crashes, effective(limit), tonumber(expiry)) or '-'
         reply[#reply + 1] = members[i]
         reply[#reply + 1] = records[i]
       end
@@ -92,6 +99,8 @@ call('XLEN', unreadable)
 call('LLEN', wake)
 local any_kept = call('HLEN', kept) + call('ZCARD', kept_at) > 0
 local counted = call('HMGET', taken, 'suspects', 'ready')
+local composed, owing = call('HLEN', flows) > 0, false
+local old_flows = composed and over_by_now() or {}
 local shut = call('EXISTS', paused) == 1
 if shut then want = 0 end
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
@@ -157,6 +166,10 @@ for i = 1, #due do
   local _, last, entry, priority = find(due[i], '^([^|]+|%d+)|(%-?%d+)$')
   if last then enter(entry, priority) else enter(due[i], '0') end
 end
+if composed then
+  base, owing = work_off(base)
+  forget_flows(old_flows)
+end
 enter_all(ready, beside, seq, base)
 if #due > 0 then call('ZREMRANGEBYRANK', delayed, 0, #due - 1) end
 if #lapsed > 0 then leave_line(ready, lapsed) end
@@ -197,7 +210,7 @@ local function consider(entries, n, places, missed)
           seen[id] = true
         elseif inc == incs[i] then
           deliveries = deliveries + 1
-          mark = judged(asked[i] == inc, deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
+          mark = judged(asked[i] == inc or (rest ~= '' and called_off(rest)), deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
           if mark == 's' and (took_suspect or not suspect_allowed) then
             suspected[#suspected + 1] = entries[i]
             seen[id] = true
@@ -266,9 +279,9 @@ drop_taken()
 
 local left = more_waits()
 local others = call('LLEN', suspects) > 0
-if not shut and (left or (others and (fresh_suspects or from_suspects > 0))) then wake_up(wake) end
+if owing or (not shut and (left or soonest_fresh < math.huge or (others and (fresh_suspects or from_suspects > 0)))) then wake_up(wake) end
 local cut_short = budget <= 0 and (left or (others and suspect_allowed))
-if want > 0 and (cut_short or more_strays) then reply[3] = '1' end
+if want > 0 and (cut_short or more_strays or owing) then reply[3] = '1' end
 
 local next_due = math.min(earliest(delayed), earliest(leased))
 if next_due < 1e15 then reply[2] = decimal(math.max(0, next_due - now)) end

@@ -1,5 +1,5 @@
 -- Makes failed jobs new ready ones: a new incarnation, counters at zero, limits kept; an expiry that has passed is not.
--- A unique job takes its text again, and stays failed while another has it.
+-- A unique job takes its text again, and stays failed while another has it. Who was of a composition is not any more.
 -- KEYS: client jobs running failed failed:at seq ready beside wake kept kept:at unique
 -- ARGV: number repeated ttl, then for each: id inc
 -- Reply: {done|repeated|old, one letter a job: y made ready, n no longer there, or not unique now}
@@ -9,6 +9,7 @@
 -- include: numbered
 -- include: sequence
 -- include: header
+-- include: membership
 -- include: line
 -- include: wake
 local client, jobs, running, failed, failed_at, seq, ready, beside, wake, kept, kept_at, unique =
@@ -44,6 +45,7 @@ for i = 1, n do
       seen[id] = true
       done[#done + 1] = id
       if tonumber(expiry) <= now then expiry = '0' end
+      rest = standalone(rest)
       local fresh = plus(base, #done)
       fields[#fields + 1] = id
       fields[#fields + 1] = headed(fresh, '0', '0', '0', limit, expiry, decimal(now), priority, rest)

@@ -1,8 +1,9 @@
--- Ends leases. What is no longer leased under the very member that is named is stale, and nothing of it changes.
--- KEYS: client jobs running ready beside delayed leased suspects failed failed:at unreadable seq wake cancel kept kept:at unique none
+-- Ends leases, and releases what waited in compositions for that. What is no longer leased under the very member that
+-- is named is stale, and nothing of it changes.
+-- KEYS: client jobs running ready beside delayed leased suspects failed failed:at unreadable seq wake cancel kept kept:at unique flows flows:nodes flows:due flows:until none
 -- ARGV: number repeated ttl acks, then the members to acknowledge, then for each other: verb member detail kind
---       verb k acknowledge a job whose record must be looked at (its end is kept, or it is unique): detail the result,
---              kind '' | none: there is none
+--       verb k acknowledge a job whose record must be looked at (its end is kept, it is unique, or it is of a
+--              composition): detail the result, kind '' | none: there is none
 --            d drop such a job
 --            r release: detail delay ms, kind '' | free | crashed
 --            f fail: detail the failure, one line, kind the reason to be kept
@@ -22,9 +23,14 @@
 -- include: endings
 local client, jobs, running, ready, beside, delayed, leased, suspects =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local failed, failed_at, unreadable, seq, wake, cancel, kept, kept_at, unique, none =
-  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]
+local failed, failed_at, unreadable, seq, wake, cancel, kept, kept_at =
+  KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local unique, flows, flows_nodes, flows_due, flows_until, none =
+  KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21], KEYS[22]
 -- include: unique
+-- include: membership
+-- include: flows
+-- include: releasing
 
 local state, answer = earlier(client)
 if state then return { state, answer or '' } end
@@ -59,9 +65,10 @@ end
 local requests = call('HLEN', cancel) > 0
 local any_kept = call('HLEN', kept) + call('ZCARD', kept_at) > 0
 local asked, records, base, idle, first = {}, {}, '0', false, nil
-if #others > 0 then
-  records = call('HMGET', running, unpack(other_ids))
-  if requests then asked = call('HMGET', cancel, unpack(other_ids)) end
+local owing, left = call('LLEN', flows_due) > 0, false
+if #others > 0 or owing then
+  if #others > 0 then records = call('HMGET', running, unpack(other_ids)) end
+  if requests and #others > 0 then asked = call('HMGET', cancel, unpack(other_ids)) end
   base = sequence(seq)
   if not base then return redis.error_reply(SPOILT) end
   idle = nothing_waits(ready, beside)
@@ -73,6 +80,7 @@ if #others > 0 then
   call('XLEN', unreadable)
   call('LLEN', suspects)
   call('LLEN', wake)
+  check_flows()
 end
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
 
@@ -83,7 +91,7 @@ for k = 1, #others do
   local at = 5 + acks + 4 * (i - acks - 1)
   local verb, member, detail, kind = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local _, _, held, deliveries, free, crashes = find(member, '^[^|]+|(%d+)|(%d+)|(%d+)|(%d+)|')
-  local inc, limit, expiry, priority, rest, stop, _
+  local inc, limit, expiry, priority, rest, stop, how, result, _
   if record then inc, _, _, _, limit, expiry, _, priority, rest, stop = header(record) end
   if not record or not held or (inc and inc ~= held) then
     letters[i] = 's'
@@ -92,19 +100,23 @@ for k = 1, #others do
     ids[#ids + 1] = id
     if not inc or verb == 's' then
       call('XADD', unreadable, '*', 'id', id, 'reason', inc and detail or 'header', 'record', record)
+      how = 'f'
     elseif verb == 'k' then
       ending(id, kind == '' and 's' or 'n', inc, rest, detail)
+      how, result = 's', kind == '' and detail
     elseif verb == 'd' then
+      how = 'c'
       ending(id, 'c', inc, rest, '')
     elseif verb == 'f' or verb == 'e' then
+      how = 'f'
       ending(id, verb, inc, rest, kind)
       ended[#ended + 1] = id
       ended[#ended + 1] = headed(inc, deliveries, free, crashes, limit, expiry, decimal(now), priority, rest)
         .. '\n' .. detail .. sub(record, stop)
       ended_at[#ended_at + 1] = decimal(now)
       ended_at[#ended_at + 1] = id
-    elseif asked[k] == inc then
-      letters[i] = 'c'
+    elseif asked[k] == inc or (rest ~= '' and called_off(rest)) then
+      letters[i], how = 'c', 'c'
       ending(id, 'c', inc, rest, '')
     else
       if kind == 'free' then free = decimal(free + 1) end
@@ -123,20 +135,25 @@ for k = 1, #others do
       fields[#fields + 1] = id
       fields[#fields + 1] = headed(inc, deliveries, free, crashes, limit, expiry, since, priority, rest)
         .. sub(record, stop)
-      rest = ''
     end
-    if inc and rest ~= '' then unlock(rest, id, inc) end
+    if how and inc and rest ~= '' then
+      unlock(rest, id, inc)
+      member_ended(rest, how, result)
+    end
   end
 end
 
 -- Destinations first, then the leases.
 if #fields > 0 then
   call('HSET', jobs, unpack(fields))
-  local entered = entering() + #suspected > 0
-  enter_all(ready, beside, seq, base)
   if #suspected > 0 then call('RPUSH', suspects, unpack(suspected)) end
   if #times > 0 then call('ZADD', delayed, unpack(times)) end
-  if (entered and (idle or #suspected > 0)) or soonest < first then wake_up(wake) end
+end
+if owing or next(changed) then base, left = work_off(base) end
+if first then
+  local entered = entering() + #suspected > 0
+  enter_all(ready, beside, seq, base)
+  if left or (entered and (idle or #suspected > 0)) or math.min(soonest, soonest_fresh) < first then wake_up(wake) end
 end
 if #ended > 0 then
   call('HSET', failed, unpack(ended))
