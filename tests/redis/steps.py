@@ -11,7 +11,7 @@ from tests.support.processes import eventually_async
 Q = "q"
 
 
-def job(job_id: str, *, queue: str = Q, envelope: bytes = b"{}", **options: float | None) -> Push:
+def job(job_id: str, *, queue: str = Q, envelope: bytes = b"{}", **options: float | str | None) -> Push:
     return Push(queue=queue, id=job_id, envelope=envelope, **options)  # type: ignore[arg-type]
 
 

@@ -14,6 +14,7 @@ from tenure.drivers.redis.layout import LAYOUTS, Layout
 from tenure.drivers.redis.scripts import Scripts, packaged
 from tenure.queue import Ack, Drop, Fail, Failure, JobState, Lease, Release, SetAside
 from tenure.results import Progress, ProgressReport
+from tenure.testing.contract.composing import batch, begun, chain, member, prepared
 from tests.redis.steps import Q, claim, job, jobs
 from tests.support.processes import eventually_async
 from tests.support.servers import Server
@@ -135,9 +136,34 @@ async def everything(queue: RedisQueue) -> None:
     await queue.request_restart()
     await queue.restart_marker()
     await queue.paused([Q])
+    await compositions(queue)
     await queue.push(jobs(5))
     assert await queue.clear(Q)
     await claim(queue)
+
+
+async def compositions(queue: RedisQueue) -> None:
+    """Take every way through the scripts of compositions, and of unique jobs."""
+    await queue.clear(Q)
+    await queue.push([job("one", unique="0" * 32), job("two", unique="0" * 32)])
+    await claim(queue, 50)
+    for of in ("all", "some", "none", "never"):
+        nodes = batch(4, of=of, keep=60, expires_in=60, delay=60 if of == "none" else 0)
+        await prepared(queue, nodes, of=of, retention=0 if of == "all" else 60)
+        if of != "never":
+            await queue.start(Q, of)
+    await begun(queue, [*chain(2, of="line", results=True), member(2, of="line", unique="1" * 32)], of="line")
+    first, *others = [lease for lease in await claim(queue, 50) if lease.composition in {"all", "line"}]
+    assert await queue.grow(first, [member(0, of=first.composition), member(1, of=first.composition)])
+    await queue.settle([Fail(first, WHY), *(Ack(lease, b"1") for lease in others)])
+    await queue.cancel(Q, ["none.0"])
+    assert await queue.cancel_composition(Q, "none")
+    await queue.retry(await queue.failed(Q))
+    while leases := list(await claim(queue, 50)):
+        await queue.settle([Release(lease) if lease.doomed else Ack(lease) for lease in leases])
+    await queue.composition(Q, "some")
+    await queue.compositions(Q)
+    await queue.prune_compositions(Q, older_than=0)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)

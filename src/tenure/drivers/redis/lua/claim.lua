@@ -283,7 +283,7 @@ if owing or (not shut and (left or soonest_fresh < math.huge or (others and (fre
 local cut_short = budget <= 0 and (left or (others and suspect_allowed))
 if want > 0 and (cut_short or more_strays or owing) then reply[3] = '1' end
 
-local next_due = math.min(earliest(delayed), earliest(leased))
+local next_due = owing and now or math.min(earliest(delayed), earliest(leased))
 if next_due < 1e15 then reply[2] = decimal(math.max(0, next_due - now)) end
 reply[5] = concat(marks)
 if got > 0 or ARGV[2] == '1' then
