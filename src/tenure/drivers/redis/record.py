@@ -69,8 +69,10 @@ def member(lease: Lease) -> str:
     )
 
 
-def looked_at(lease: Lease) -> bool:
-    """Tell whether settling the lease takes a look at its record: there is more to be done than to remove it."""
+def looked_at(lease: Lease, *, acknowledged: bool) -> bool:
+    """Tell whether ending the lease takes a look at its record: its token does not tell all that is to be done."""
+    if acknowledged and "+" in lease.token:
+        return False
     return lease.keep > 0 or bool(lease.composition) or "~" in lease.token
 
 

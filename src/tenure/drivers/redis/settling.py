@@ -41,7 +41,8 @@ class _Group:
     def add(self, place: int, member: str, settlement: Settlement) -> None:
         keeps = settlement.lease.keep > 0
         self.kept += keeps
-        if isinstance(settlement, Ack | Drop) and not record.looked_at(settlement.lease):
+        acknowledged = isinstance(settlement, Ack)
+        if isinstance(settlement, Ack | Drop) and not record.looked_at(settlement.lease, acknowledged=acknowledged):
             self.ack_places.append(place)
             self.acks.append(member)
             return

@@ -18,6 +18,7 @@ local wake, cancel, kept, kept_at, unique, flows, flows_nodes, flows_due =
   KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local flows_until, none = KEYS[17], KEYS[18]
 -- include: unique
+-- include: unlocking
 -- include: membership
 -- include: flows
 -- include: releasing

@@ -1,7 +1,8 @@
 -- Recovers lapsed leases, promotes due jobs (at most 100 of either) and leases jobs from the head of the lines:
 -- one suspect at most, then priorities above 0, 0 and below. Entries of jobs that are gone are dropped on the way. From
 -- a paused queue nothing is leased. What leaves the head of a list is counted, so that listings keep their place. The
--- token of a unique job's lease gets a '~' at its end: then whoever settles it names it as one to be looked at.
+-- token of a lease tells at its end what is special about its job: '~' that whoever settles it names it as one to be
+-- looked at, '+' and a number whom it tells in its composition, when there is no more about it than that.
 -- KEYS: client jobs running ready beside delayed leased suspects fence seq unreadable wake cancel gone taken paused kept kept:at failed unique flows flows:nodes flows:due flows:until flows:ids none
 -- ARGV: number repeated ttl limit lease(ms) token suspects(0|1) crash-limit(for jobs that have none) consumer(of a stream)
 -- Reply: {done|empty|repeated|old, ms until something falls due or '', 1 if more may be had at once,
@@ -25,11 +26,17 @@ local fence_key, seq, unreadable, wake, cancel, gone, taken, paused =
 local kept, kept_at, failed, unique, flows, flows_nodes, flows_due, flows_until =
   KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21], KEYS[22], KEYS[23], KEYS[24]
 local flows_ids, none = KEYS[25], KEYS[26]
+
+-- What is done for compositions. These functions are made only where there are any: to make them takes longer than to
+-- claim some jobs.
+local function composing()
 -- include: unique
 -- include: membership
 -- include: flows
 -- include: releasing
 -- include: forgetting
+  return { check = check_flows, old = over_by_now, off = called_off, work = work_off, forget = forget_flows }
+end
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
 
@@ -48,10 +55,23 @@ local function effective(limit)
   return tonumber(limit)
 end
 
+local flow = nil
+local function called_off(rest)
+  return flow and rest ~= '' and flow.off(rest)
+end
+
+local function marked(rest)
+  if rest == '' then return '' end
+  local next_one, flags = string.match(rest, '^|0||[^:|]+:%-?%d+:(%-?%d*):(%a*):')
+  if next_one and not find(flags, 'g', 1, true) then return '+' .. next_one end
+  return find(rest, '^|%d*|%x') and '~' or ''
+end
+
 local state, answer = earlier(client)
 if state == 'old' then return { state } end
 if state then
   -- What the lost reply brought, as far as it is still held.
+  if call('HLEN', flows) > 0 then flow = composing() end
   local reply, marks, members, ids = { state, '', '0', '', '', {} }, {}, {}, {}
   for member in string.gmatch(answer, '[^ ]+') do
     members[#members + 1] = member
@@ -99,8 +119,9 @@ call('XLEN', unreadable)
 call('LLEN', wake)
 local any_kept = call('HLEN', kept) + call('ZCARD', kept_at) > 0
 local counted = call('HMGET', taken, 'suspects', 'ready')
-local composed, owing = call('HLEN', flows) > 0, false
-local old_flows = composed and over_by_now() or {}
+local owing = false
+if call('HLEN', flows) > 0 then flow = composing() end
+local old_flows = flow and flow.old() or {}
 local shut = call('EXISTS', paused) == 1
 if shut then want = 0 end
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
@@ -166,9 +187,10 @@ for i = 1, #due do
   local _, last, entry, priority = find(due[i], '^([^|]+|%d+)|(%-?%d+)$')
   if last then enter(entry, priority) else enter(due[i], '0') end
 end
-if composed then
-  base, owing = work_off(base)
-  forget_flows(old_flows)
+local soonest_fresh = math.huge
+if flow then
+  base, owing, soonest_fresh = flow.work(base)
+  flow.forget(old_flows)
 end
 enter_all(ready, beside, seq, base)
 if #due > 0 then call('ZREMRANGEBYRANK', delayed, 0, #due - 1) end
@@ -210,14 +232,14 @@ local function consider(entries, n, places, missed)
           seen[id] = true
         elseif inc == incs[i] then
           deliveries = deliveries + 1
-          mark = judged(asked[i] == inc or (rest ~= '' and called_off(rest)), deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
+          mark = judged(asked[i] == inc or called_off(rest), deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
           if mark == 's' and (took_suspect or not suspect_allowed) then
             suspected[#suspected + 1] = entries[i]
             seen[id] = true
           else
             took_suspect = took_suspect or mark == 's'
             member = entries[i] .. '|' .. decimal(deliveries) .. '|' .. free .. '|' .. crashes .. token
-              .. (unique_of(rest) and '~' or '') .. (places[i] or '') .. tail
+              .. marked(rest) .. (places[i] or '') .. tail
           end
         end
       end

@@ -60,7 +60,7 @@ if needs then
   call('HSET', flows_nodes, unpack(fields))
   c.total, c.left = c.total + added, c.left + added
   changed[id] = true
-  if added > 0 then tell(id, concat(numbers, ','), false) end
+  if added > 0 then tell(id, 1, concat(numbers, ','), false) end
   advance(base)
 end
 remember(client, answer)

@@ -27,10 +27,17 @@ local failed, failed_at, unreadable, seq, wake, cancel, kept, kept_at =
   KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local unique, flows, flows_nodes, flows_due, flows_until, none =
   KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21], KEYS[22]
+-- include: unlocking
+
+-- What is done for compositions. These functions are made only where there are any: to make them takes longer than to
+-- settle a job.
+local function composing()
 -- include: unique
 -- include: membership
 -- include: flows
 -- include: releasing
+  return { check = check_flows, off = called_off, ended = member_ended, several_ended = nodes_ended, work = work_off }
+end
 
 local state, answer = earlier(client)
 if state then return { state, answer or '' } end
@@ -65,8 +72,22 @@ end
 local requests = call('HLEN', cancel) > 0
 local any_kept = call('HLEN', kept) + call('ZCARD', kept_at) > 0
 local asked, records, base, idle, first = {}, {}, '0', false, nil
-local owing, left = call('LLEN', flows_due) > 0, false
-if #others > 0 or owing then
+local composed = call('HLEN', flows) > 0
+local owing, left, flow = composed and call('LLEN', flows_due) > 0, false, nil
+local runs, run = {}, {}
+for k = 1, composed and #current or 0 do
+  -- A job of a composition that is acknowledged and gives nothing: its id and its token tell all that it takes. Those of
+  -- one batch are told together.
+  if find(current[k], '+', 1, true) then
+    local of, kind, next_one = string.match(current[k], '^([^|]*)%.(c?)%d+|.*%+(%-?%d*)[|@]')
+    if of and (of ~= run.of or kind ~= run.kind or next_one ~= run.next_one) then
+      run = { of = of, kind = kind, next_one = next_one, n = 0 }
+      runs[#runs + 1] = run
+    end
+    if of then run.n = run.n + 1 end
+  end
+end
+if #others > 0 or owing or #runs > 0 then
   if #others > 0 then records = call('HMGET', running, unpack(other_ids)) end
   if requests and #others > 0 then asked = call('HMGET', cancel, unpack(other_ids)) end
   base = sequence(seq)
@@ -80,7 +101,10 @@ if #others > 0 or owing then
   call('XLEN', unreadable)
   call('LLEN', suspects)
   call('LLEN', wake)
-  check_flows()
+  if composed then
+    flow = composing()
+    flow.check()
+  end
 end
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
 
@@ -115,7 +139,7 @@ for k = 1, #others do
         .. '\n' .. detail .. sub(record, stop)
       ended_at[#ended_at + 1] = decimal(now)
       ended_at[#ended_at + 1] = id
-    elseif asked[k] == inc or (rest ~= '' and called_off(rest)) then
+    elseif asked[k] == inc or (flow and rest ~= '' and flow.off(rest)) then
       letters[i], how = 'c', 'c'
       ending(id, 'c', inc, rest, '')
     else
@@ -138,7 +162,7 @@ for k = 1, #others do
     end
     if how and inc and rest ~= '' then
       unlock(rest, id, inc)
-      member_ended(rest, how, result)
+      if flow then flow.ended(rest, how, result) end
     end
   end
 end
@@ -149,7 +173,13 @@ if #fields > 0 then
   if #suspected > 0 then call('RPUSH', suspects, unpack(suspected)) end
   if #times > 0 then call('ZADD', delayed, unpack(times)) end
 end
-if owing or next(changed) then base, left = work_off(base) end
+local soonest_fresh = math.huge
+if flow then
+  for k = 1, #runs do
+    flow.several_ended(runs[k].of, runs[k].n, runs[k].kind == '', runs[k].next_one, 's')
+  end
+  base, left, soonest_fresh = flow.work(base)
+end
 if first then
   local entered = entering() + #suspected > 0
   enter_all(ready, beside, seq, base)

@@ -54,7 +54,7 @@ else
   c.phase = 'a'
   if c.total == 0 then c.finished = decimal(now) end
   changed[id] = true
-  tell(id, '-1', false)
+  tell(id, 1, '-1', false)
   advance(base)
 end
 remember(client, answer)

@@ -17,6 +17,7 @@ local delayed, wake, cancel, kept, kept_at, unique, flows, flows_nodes =
   KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local flows_due, flows_until, none = KEYS[17], KEYS[18], KEYS[19]
 -- include: unique
+-- include: unlocking
 -- include: membership
 -- include: flows
 -- include: releasing

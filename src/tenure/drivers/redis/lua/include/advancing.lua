@@ -2,8 +2,8 @@
 -- sequence.
 local function advance(base)
   local idle, first = nothing_waits(ready, beside), earliest(delayed)
-  local stands, left = work_off(base)
+  local stands, left, soonest = work_off(base)
   local entered = entering() > 0
   enter_all(ready, beside, seq, stands)
-  if left or (entered and idle) or soonest_fresh < first then wake_up(wake) end
+  if left or (entered and idle) or soonest < first then wake_up(wake) end
 end

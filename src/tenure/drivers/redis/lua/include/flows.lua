@@ -50,30 +50,35 @@ end
 
 local telling, telling_one = {}, {}
 
--- Notes that these nodes (one, or several with commas between) are to be told of an ending.
-local function tell(id, targets, bad, input)
+-- Notes that these nodes (one, or several with commas between) are to be told of n endings.
+local function tell(id, n, targets, bad, input)
   local one = not input and id .. ':' .. targets
   local entry = one and telling_one[one]
   if entry then
-    entry.count, entry.bad = entry.count + 1, entry.bad or bad
+    entry.count, entry.bad = entry.count + n, entry.bad or bad
   else
-    entry = { id = id, count = 1, bad = bad, targets = targets, input = input, from = 1, one = one }
+    entry = { id = id, count = n, bad = bad, targets = targets, input = input, from = 1, one = one }
     telling[#telling + 1] = entry
     if one then telling_one[one] = entry end
   end
 end
 
--- Counts the end of a node (s succeeded, f failed, c cancelled) and notes whom it tells.
-local function node_ended(id, number, next, how, input)
+-- Counts the end of some nodes (s succeeded, f failed, c cancelled) and notes whom they tell: n of them, all counted, or
+-- none of them.
+local function nodes_ended(id, n, counted, next, how, input)
   local c = composition_of(id)
   if not c then return end
   changed[id] = true
-  c.left = math.max(0, c.left - 1)
-  if sub(number, 1, 1) ~= '-' then
-    c[how] = c[how] + 1
+  c.left = math.max(0, c.left - n)
+  if counted then
+    c[how] = c[how] + n
     if c.s + c.f + c.c == c.total and c.finished == '0' then c.finished = decimal(now) end
   end
-  if next ~= '' then tell(id, next, how ~= 's', input) end
+  if next ~= '' then tell(id, n, next, how ~= 's', input) end
+end
+
+local function node_ended(id, number, next, how, input)
+  nodes_ended(id, 1, sub(number, 1, 1) ~= '-', next, how, input)
 end
 
 -- Takes the end of a job, by the rest of its header. `result` is what it returned, nothing if that cannot be passed on.

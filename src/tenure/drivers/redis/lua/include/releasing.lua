@@ -96,7 +96,8 @@ local function tell_all(entry)
 end
 
 -- Tells what was noted, then what is due, and writes all of it, but for the lines: that is for `enter_all`. Returns the
--- queue's sequence as it stands then, and whether something is left. `base` is the sequence as it stood.
+-- queue's sequence as it stands then, whether something is left, and when the first of them falls due that are delayed.
+-- `base` is the sequence as it stood.
 local function work_off(base)
   base_fresh = base
   local noted, taken = telling, 0
@@ -132,5 +133,5 @@ local function work_off(base)
   end
   if #spent_nodes > 0 then call('HDEL', flows_nodes, unpack(spent_nodes)) end
   keep_flows()
-  return plus(base, fresh), call('LLEN', flows_due) > 0
+  return plus(base, fresh), call('LLEN', flows_due) > 0, soonest_fresh
 end

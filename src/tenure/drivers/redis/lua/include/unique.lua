@@ -12,9 +12,3 @@ local function holder_of(text)
   if header(call('HGET', running, id) or '') == inc or header(call('HGET', jobs, id) or '') == inc then return id end
   return nil
 end
-
--- Frees the text of a job that has ended, by the rest of its header, if it is the one that holds it.
-local function unlock(rest, id, inc)
-  local text = unique_of(rest)
-  if text and call('HGET', unique, text) == id .. '|' .. inc then call('HDEL', unique, text) end
-end
