@@ -7,7 +7,7 @@ import time
 from itertools import islice
 from typing import NamedTuple
 
-from tenure.drivers.redis.record import held_lease
+from tenure.drivers.redis.record import envelope_of, held_lease
 from tenure.drivers.redis.session import Session
 from tenure.errors import InvalidOption
 from tenure.naming import check_holder, held_prefix, shown
@@ -99,7 +99,7 @@ def _read(cursor: str, state: JobState) -> _Place:
 
 def _summary(queue: str, state: JobState, now: int, entry: bytes, score: bytes, record: bytes) -> JobSummary:
     job_id, *counted = entry.split(b"|")
-    line, _, envelope = record.partition(b"\n")
+    line, _, _ = record.partition(b"\n")
     header = _HEADER.fullmatch(line)
     deliveries, free, crashes, at, priority = map(int, header.groups()[1:]) if header else (0, 0, 0, 0, 0)
     seconds: float | None = None
@@ -114,7 +114,7 @@ def _summary(queue: str, state: JobState, now: int, entry: bytes, score: bytes, 
         queue=queue,
         id=job_id.decode(errors="replace"),
         state=state,
-        name=job_name(envelope) if header else "",
+        name=job_name(envelope_of(record)) if header else "",
         priority=priority,
         attempts=deliveries - free,
         crashes=crashes,

@@ -103,6 +103,12 @@ def lease(queue: str, named: bytes, record: bytes, mark: str, deadline: float) -
     )
 
 
+def envelope_of(record: bytes) -> bytes:
+    """Return a record without its header, and without what the job before it returned."""
+    end = record.find(b"\n")
+    return record[end + 1 : len(record) - (_more(record, end).size or 0)]
+
+
 def held_lease(queue: str, named: bytes, record: bytes, deadline: float) -> Lease | None:
     """Return the lease that a listing tells of, or None for a member or a record that cannot be one."""
     try:
