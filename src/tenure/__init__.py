@@ -3,6 +3,7 @@
 from tenure.app import Tenure
 from tenure.call import Call
 from tenure.context import Current, current
+from tenure.correlation import correlated, correlation_id
 from tenure.errors import (
     ConfigurationError,
     ConnectionFailed,
@@ -75,5 +76,7 @@ __all__ = [
     "TenureError",
     "Undecodable",
     "WrongContext",
+    "correlated",
+    "correlation_id",
     "current",
 ]

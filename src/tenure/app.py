@@ -18,10 +18,12 @@ from tenure.definition import define
 from tenure.dispatch import Dispatcher
 from tenure.errors import InvalidOption, NotRegistered, Undecodable
 from tenure.events import Events
+from tenure.extending import Extended, Extensions
 from tenure.handle import JobHandle
 from tenure.health import TIMEOUT, Health, health
 from tenure.inline import InlineRunner
 from tenure.job import AsyncHandles, AsyncJob, Job, Register, SyncHandles, SyncJob
+from tenure.listening import Listen, ListenerOptions, Listeners, check_listener
 from tenure.lookout import Lookout
 from tenure.naming import check_job_id, check_namespace, check_queue, shown
 from tenure.operations import Operations, Retried
@@ -37,10 +39,11 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+E = TypeVar("E")
 C = TypeVar("C", bound=SyncHandles[Any])
 
 
-class Tenure:
+class Tenure(Extended):
     """An application.
 
     Args:
@@ -73,6 +76,9 @@ class Tenure:
         """What stands around a worker's life; ``@app.lifespan`` sets it."""
         self.tracing: Tracing | None = None
         """What observes pushes, claims and settlements; ``tenure.ext.otel.instrument`` sets it."""
+        self.extensions: Extensions = Extensions(self)
+        """What upper layers offer on the application."""
+        self._listeners = Listeners()
         self._given = {
             **({} if url is None else {"url": url}),
             **({} if namespace is None else {"namespace": check_namespace(namespace)}),
@@ -155,6 +161,23 @@ class Tenure:
         kind: type[Job[..., Any]] = AsyncJob if inspect.iscoroutinefunction(target) else SyncJob
         return kind(definition, self._dispatcher)
 
+    def listener(self, kind: type[E], /, **options: Unpack[ListenerOptions]) -> Listen[E]:
+        """Register a function as a job that runs once for each event of this class that is emitted.
+
+        The options are those of ``job``. With ``after_commit=True`` an ``emit`` must name the transaction that it is
+        about. Raises ``InvalidOption`` for what cannot be a listener.
+        """
+        chosen: dict[str, Any] = dict(options)
+        after_commit = bool(chosen.pop("after_commit", False))
+
+        def register(target: Any) -> Any:
+            check_listener(kind, target)
+            job = self._register(target, chosen)
+            self._listeners.add(kind, job, after_commit=after_commit)
+            return job
+
+        return register
+
     # --------------------------------------------------------------------------------------------------------- pushing
 
     @overload
@@ -208,6 +231,20 @@ class Tenure:
         """Do what ``push_many`` does, over a blocking connection; refuses inside a running event loop."""
         refuse_loop("push_many")
         return self._dispatcher.push_many_sync(self._calls(calls, options))
+
+    def emit(self, event: object, /, **options: Unpack[PushOptions]) -> Coroutine[Any, Any, list[JobHandle[Any]]]:
+        """Push one job for each listener of the event's class, and return their handles; await it. None, no job.
+
+        ``after_commit=`` and ``transaction=`` hold for all of them; an ``id`` is completed by each listener's name.
+        Raises what ``push_many`` raises, and ``InvalidOption`` when a listener wants a commit that is not named.
+        """
+        require_loop("emit")
+        return self._dispatcher.push_many(self._listeners.calls(event, options))
+
+    def emit_sync(self, event: object, /, **options: Unpack[PushOptions]) -> list[JobHandle[Any]]:
+        """Do what ``emit`` does, over a blocking connection; refuses inside a running event loop."""
+        refuse_loop("emit")
+        return self._dispatcher.push_many_sync(self._listeners.calls(event, options))
 
     def call(self, name: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, /) -> Call[Any]:
         """Return a call by the job's name and JSON arguments, as a command line has them.
@@ -276,6 +313,7 @@ class Tenure:
 
     async def aclose(self) -> None:
         """Close what was opened; idempotent, and safe before first use."""
+        await self.extensions.aclose()
         for connection in self._connections.opened():
             await connection.aclose()
 

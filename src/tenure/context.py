@@ -44,7 +44,18 @@ class StopFlag:
 class Current:
     """The running attempt of one job."""
 
-    __slots__ = ("_attempt", "_max_attempts", "_meta", "_name", "_queue", "_report", "_stop", "effects", "lease")
+    __slots__ = (
+        "_attempt",
+        "_connection",
+        "_max_attempts",
+        "_meta",
+        "_name",
+        "_queue",
+        "_report",
+        "_stop",
+        "effects",
+        "lease",
+    )
 
     def __init__(
         self,
@@ -57,12 +68,14 @@ class Current:
         report: Callable[[Lease, Progress], None] | None = None,
         attempt: Attempt | None = None,
         queue: object = None,
+        connection: str = "default",
     ) -> None:
         self.lease: Lease = lease
         self.effects: Effects = Effects.NONE
         """How far its ``transaction`` has come, where no ``attempt`` keeps that."""
         self._attempt = attempt
         self._queue = queue
+        self._connection = connection
         self._name = name
         self._max_attempts = max_attempts
         self._meta = MappingProxyType(dict(meta)) if meta else _EMPTY
@@ -78,6 +91,11 @@ class Current:
     def queue(self) -> str:
         """The queue that the job came from."""
         return self.lease.queue
+
+    @property
+    def connection(self) -> str:
+        """The name of the connection that the job came from: where a job that belongs to it is pushed to."""
+        return self._connection
 
     @property
     def name(self) -> str:
@@ -169,6 +187,11 @@ def current() -> Current:
     if found is None:
         raise WrongContext("no job is running here: current() is for handlers, and what they call")
     return found
+
+
+def running() -> Current | None:
+    """Return the attempt that is running here, or None."""
+    return _current.get(None)
 
 
 def attempt_in(context: Context) -> Current | None:

@@ -9,6 +9,7 @@ from tenure.call import Call
 from tenure.clock import Clock
 from tenure.config import DEFAULT
 from tenure.connections import Connection, Connections
+from tenure.correlation import with_id
 from tenure.drivers.sync import Ran
 from tenure.envelope import VERSION, Envelope, encode
 from tenure.errors import (
@@ -124,7 +125,7 @@ class Dispatcher:
             priority=priority,
             timeout=options.timeout or below.timeout,
             backoff=options.backoff,
-            meta=travelling(options.meta, departure),
+            meta=with_id(travelling(options.meta, departure)),
         )
         push = Push(
             queue=queue,

@@ -3,6 +3,7 @@
 An allow-list, applied before anything is sent: every name ends up in keys, labels and log lines.
 """
 
+import hashlib
 import os
 import re
 import secrets
@@ -72,6 +73,12 @@ def new_job_id() -> str:
     value = value & ~(0x3 << 62) | 0x2 << 62
     digits = f"{value:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def derived_id(job_id: str, part: str) -> str:
+    """Return the id of a job that belongs to another one: always the same, so that a repeated push of it is held."""
+    derived = f"{job_id}.{part}"
+    return derived if _JOB_ID.fullmatch(derived) else hashlib.sha256(derived.encode()).hexdigest()[:32]
 
 
 def new_token(holder: str | None = None) -> str:

@@ -11,6 +11,7 @@ from typing import Final, Literal, TextIO
 import click
 
 from tenure.cli.output import inert, inert_lines, note
+from tenure.correlation import META, CorrelationFilter
 
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 FORMATS: Final = ("auto", "text", "json")
@@ -23,7 +24,10 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 class TextFormatter(logging.Formatter):
-    """One line a record, whatever its message holds; a traceback follows on lines of its own, indented."""
+    """One line a record, whatever its message holds; a traceback follows on lines of its own, indented.
+
+    A correlation id stands at the end of the line, in brackets.
+    """
 
     def __init__(self, *, coloured: bool = False, processes: bool = False) -> None:
         """``processes``: each line has the number of the process that wrote it."""
@@ -39,6 +43,8 @@ class TextFormatter(logging.Formatter):
             level = click.style(level, fg=_COLOURS.get(record.levelname))
         who = f"[{record.process}] {record.name}" if self._processes else record.name
         head = f"{when}.{int(record.msecs):03d}Z {level} {who}: {inert(record.getMessage())}"
+        if hasattr(record, META):
+            head += f" [{inert(str(getattr(record, META)))}]"
         return "\n    ".join([head, *_more(self, record)])
 
 
@@ -83,6 +89,7 @@ def set_up(level: str, form: Format, *, processes: bool = False) -> Callable[[st
     handler = logging.StreamHandler(sys.stderr)
     in_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     text = TextFormatter(coloured=_takes_colours(sys.stderr), processes=processes)
+    handler.addFilter(CorrelationFilter())
     handler.setFormatter(JsonFormatter(processes=processes) if in_json else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 

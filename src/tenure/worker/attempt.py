@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from tenure.context import Current
+from tenure.correlation import carried_id
 from tenure.definition import Executor
 from tenure.effects import Effects
 from tenure.errors import OutcomeUnknown
@@ -67,6 +68,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     max_result_bytes: int
     queue: object
     """The driver, as handlers' transactions take it."""
+    connection: str
+    """Its name."""
 
 
 class Attempts:
@@ -106,7 +109,9 @@ class Attempts:
             report=self._in.progress,
             attempt=held,
             queue=self._in.queue,
+            connection=self._in.connection,
         )
+        held.correlation = carried_id(work.meta)
         held.enter(Stage.RUNNING, now)
         if self._observed:
             self._in.reports.started(held)

@@ -43,6 +43,7 @@ class Held:
 
     __slots__ = (
         "abandoned",
+        "correlation",
         "deadline",
         "effects",
         "flag",
@@ -61,6 +62,8 @@ class Held:
     def __init__(self, lease: Lease, now: float) -> None:
         self.lease: Lease = lease
         self.name: str = ""
+        self.correlation: str | None = None
+        """The correlation id that it carries, once it was opened."""
         self.stage: Stage = Stage.AHEAD
         self.since: float = now
         """When it entered its stage; monotonic."""

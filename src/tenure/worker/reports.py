@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from tenure.correlation import META
 from tenure.events import (
     AttemptStarted,
     Event,
@@ -79,14 +80,14 @@ class Reports:
     def started(self, held: Held) -> None:
         """Its handler is about to run."""
         lease = held.lease
-        logger.debug("job %s (%s) started, attempt %d", lease.id, held.name, lease.attempt)
+        logger.debug("job %s (%s) started, attempt %d", lease.id, held.name, lease.attempt, extra=_about(held))
         if self._events.wants(AttemptStarted):
             self._emit(AttemptStarted(lease=lease, name=held.name))
 
     def stopping(self, held: Held, why: Stop) -> None:
         """Its handler was told to stop."""
         if why not in {Stop.LOST, Stop.LAPSED}:
-            logger.warning("job %s (%s) was told to stop: %s", held.lease.id, held.name, _WHY[why])
+            logger.warning("job %s (%s) was told to stop: %s", held.lease.id, held.name, _WHY[why], extra=_about(held))
             return
         # An outage takes many leases in one moment: one line tells of all.
         if not self._stopping.setdefault(why, []):
@@ -97,7 +98,8 @@ class Reports:
     def _say_stopping(self, why: Stop) -> None:
         stopped = self._stopping.pop(why)
         if len(stopped) == 1:
-            logger.warning("job %s (%s) was told to stop: %s", stopped[0].lease.id, stopped[0].name, _WHY[why])
+            [held] = stopped
+            logger.warning("job %s (%s) was told to stop: %s", held.lease.id, held.name, _WHY[why], extra=_about(held))
         else:
             logger.warning("%d jobs were told to stop: %s; %s", len(stopped), _WHY[why], _ids(stopped))
 
@@ -106,23 +108,27 @@ class Reports:
         logger.error(
             "job %s (%s) did not stop within %g s and was abandoned; its late outcome will be ignored; "
             "abandoned handlers that still run: %d",
-            held.lease.id, held.name, grace, number,
+            held.lease.id, held.name, grace, number, extra=_about(held),
         )  # fmt: skip
 
     def unkept(self, held: Held, problem: str) -> None:
         """Its handler has done its work, and what it returned cannot be kept."""
-        logger.warning("job %s (%s) is done, but its result is not kept: %s", held.lease.id, held.name, problem)
+        logger.warning(
+            "job %s (%s) is done, but its result is not kept: %s", held.lease.id, held.name, problem, extra=_about(held)
+        )
 
     def after_commit(self, held: Held, error: BaseException) -> None:
         """Its handler has raised behind a block that acknowledged the job: it is done all the same."""
         logger.error(
             "job %s (%s) is done: its transaction is committed, and it is not retried because of %s, raised afterwards",
-            held.lease.id, held.name, type(error).__name__,
+            held.lease.id, held.name, type(error).__name__, extra=_about(held),
         )  # fmt: skip
 
     def late(self, held: Held) -> None:
         """An abandoned handler has ended after all."""
-        logger.warning("abandoned job %s (%s) has ended: its outcome is ignored", held.lease.id, held.name)
+        logger.warning(
+            "abandoned job %s (%s) has ended: its outcome is ignored", held.lease.id, held.name, extra=_about(held)
+        )
 
     def unsettled(self, count: int) -> None:
         """The worker ends with outcomes that the store has not taken."""
@@ -133,7 +139,7 @@ class Reports:
     def settled(self, held: Held, settlement: Settlement, answer: Settled, failure: Failure | None) -> None:
         """The store has answered for its outcome."""
         if answer is Settled.CANCELLED:
-            logger.info("job %s (%s) was cancelled", held.lease.id, held.name)
+            logger.info("job %s (%s) was cancelled", held.lease.id, held.name, extra=_about(held))
             self._emit(JobCancelled(lease=held.lease, name=held.name, seconds=held.seconds))
         else:
             self._done(held, settlement, failure)
@@ -144,7 +150,7 @@ class Reports:
             [(held, settlement)] = lost
             logger.warning(
                 "the outcome (%s) of job %s (%s) was not taken: its lease was stale, it runs or has run elsewhere",
-                type(settlement).__name__, held.lease.id, held.name,
+                type(settlement).__name__, held.lease.id, held.name, extra=_about(held),
             )  # fmt: skip
         elif lost:
             logger.warning(
@@ -159,7 +165,7 @@ class Reports:
         if len(helds) == 1:
             logger.warning(
                 "the answer for job %s (%s) was lost: it is settled, or runs or has run elsewhere",
-                helds[0].lease.id, helds[0].name,
+                helds[0].lease.id, helds[0].name, extra=_about(helds[0]),
             )  # fmt: skip
         elif helds:
             logger.warning(
@@ -168,31 +174,36 @@ class Reports:
             )  # fmt: skip
 
     def _done(self, held: Held, settlement: Settlement, failure: Failure | None) -> None:
-        lease, name, seconds = held.lease, held.name, held.seconds
+        lease, name, seconds, about = held.lease, held.name, held.seconds, _about(held)
         match settlement:
             case Ack():
-                logger.debug("job %s (%s) done in %.3f s", lease.id, name, seconds)
+                logger.debug("job %s (%s) done in %.3f s", lease.id, name, seconds, extra=about)
                 self._emit(JobSucceeded(lease=lease, name=name, seconds=seconds))
             case Release(delay=delay, free=free):
                 if failure is None:
-                    logger.debug("job %s (%s) given back for %.1f s, free: %s", lease.id, name, delay, free)
+                    logger.debug(
+                        "job %s (%s) given back for %.1f s, free: %s", lease.id, name, delay, free, extra=about
+                    )
                 elif settlement.crashed:
-                    logger.warning("job %s (%s) %s on attempt %d", lease.id, name, _cause(failure), lease.attempt)
+                    logger.warning(
+                        "job %s (%s) %s on attempt %d", lease.id, name, _cause(failure), lease.attempt, extra=about
+                    )
                 else:
                     logger.info(
                         "job %s (%s) failed on attempt %d (%s), again in %.1f s",
-                        lease.id, name, lease.attempt, _cause(failure), delay,
+                        lease.id, name, lease.attempt, _cause(failure), delay, extra=about,
                     )  # fmt: skip
                 self._emit(
                     JobReleased(lease=lease, name=name, seconds=seconds, delay=delay, free=free, failure=failure)
                 )
             case Fail(failure=final):
                 logger.warning(
-                    "job %s (%s) failed for good on attempt %d (%s)", lease.id, name, lease.attempt, _cause(final)
-                )
+                    "job %s (%s) failed for good on attempt %d (%s)",
+                    lease.id, name, lease.attempt, _cause(final), extra=about,
+                )  # fmt: skip
                 self._emit(JobFailed(lease=lease, name=name, seconds=seconds, failure=final))
             case Drop():
-                logger.info("job %s (%s) discarded by its handler", lease.id, name)
+                logger.info("job %s (%s) discarded by its handler", lease.id, name, extra=about)
                 self._emit(JobDiscarded(lease=lease, name=name, seconds=seconds))
             case SetAside(reason=reason):
                 logger.warning("job %s of queue %s cannot be read and was set aside: %s", lease.id, lease.queue, reason)
@@ -206,6 +217,11 @@ class Reports:
 def safe_name(name: str) -> str:
     """Return a job's name that came out of a store, fit for a log line."""
     return name if name.isascii() and name.isprintable() and len(name) <= 255 else shown(name)
+
+
+def _about(held: Held) -> dict[str, str] | None:
+    """Return what a line about one job says besides, as fields of the record."""
+    return None if held.correlation is None else {META: held.correlation}
 
 
 def _ids(helds: Sequence[Held]) -> str:

@@ -82,6 +82,7 @@ class Worker:
         if self._started:
             raise WrongContext("a worker runs once: make another one")
         self._started = True
+        self._app.extensions.make_all()
         async with self._app.lifespan():
             return await self._live()
 
@@ -124,7 +125,10 @@ class Worker:
     # ----------------------------------------------------------------------------------------------------- its parts
 
     async def _live(self) -> ExitReason:
-        processes = Processes(lambda: load_of(self._app, self._options.prepare), lambda: carried(self._app.tracing))
+        processes = Processes(
+            lambda: load_of(self._app, self._options.prepare, self._options.connection),
+            lambda: carried(self._app.tracing),
+        )
         try:
             if has_process_jobs(self._app):
                 await processes.check()
@@ -162,6 +166,7 @@ class Worker:
                 progress=board.tell,
                 max_result_bytes=settings.max_payload_bytes,
                 queue=app.queue(options.connection),
+                connection=options.connection,
             )
         )
         line.feeds(attempts.start)

@@ -102,7 +102,7 @@ class Child:
         if not entered.done():
             self._cannot(life.exception())
             return
-        self._work(Runner(app, self._loop, Teller(self._link.send)))
+        self._work(Runner(app, self._loop, Teller(self._link.send), order.connection))
         left.set()
         run_through(self._loop, life)
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from tenure.app import Tenure
+from tenure.config import DEFAULT
 from tenure.errors import ConfigurationError
 from tenure.worker.processes.talk import Load
 from tenure.worker.scope import Scopes
@@ -23,7 +24,7 @@ def has_process_jobs(app: Tenure) -> bool:
     return any(definition.executor == "process" for definition in app.registry)
 
 
-def load_of(app: Tenure, prepare: Sequence[str]) -> Load:
+def load_of(app: Tenure, prepare: Sequence[str], connection: str = DEFAULT) -> Load:
     """Return what a child process has to load; raises ``ConfigurationError`` for what it could not import."""
     wanted = [definition for definition in app.registry if definition.executor == "process"]
     place = _place_of(app)
@@ -43,6 +44,7 @@ def load_of(app: Tenure, prepare: Sequence[str]) -> Load:
         modules=sorted({definition.registered.__module__ for definition in wanted}),
         jobs=[definition.name for definition in wanted],
         prepare=tuple(prepare),
+        connection=connection,
     )
 
 

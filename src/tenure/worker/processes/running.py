@@ -43,11 +43,12 @@ class CurrentApart(Current):
 class Runner:
     """Runs jobs of one application, one after the other, in the thread and on the loop that it was made with."""
 
-    def __init__(self, app: Tenure, loop: asyncio.AbstractEventLoop, teller: Teller) -> None:
+    def __init__(self, app: Tenure, loop: asyncio.AbstractEventLoop, teller: Teller, connection: str) -> None:
         self._app = app
         self._scopes = Scopes(app.services)
         self._loop = loop
         self._teller = teller
+        self._connection = connection
 
     def run(self, order: Run, flag: StopFlag) -> Answer:
         """Run the job, and return what it came to. Raises nothing that a handler raises."""
@@ -65,6 +66,7 @@ class Runner:
             meta=envelope.meta,
             stop=flag,
             report=self._teller.begin(order.number),
+            connection=self._connection,
         )
         inside = self._inside(current, order.trace)
         try:

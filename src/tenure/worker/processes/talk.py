@@ -26,6 +26,8 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     """Their names: all of them must be there then."""
     prepare: Sequence[str] = ()
     """What to call before anything is imported, as ``module:function``, and its arguments."""
+    connection: str = "default"
+    """Where the jobs come from."""
 
 
 class Run(Discreet, frozen=True, tag=True):
