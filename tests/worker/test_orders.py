@@ -75,6 +75,7 @@ class Floor:
                 progress=lambda *_: None,
                 max_result_bytes=60_000,
                 queue=app.queue(),
+                connection="default",
             )
         )
         self.line.feeds(self.attempts.start)

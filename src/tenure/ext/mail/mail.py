@@ -1,6 +1,6 @@
 """``app.mail``: pushes a message as one job."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Annotated, Any, Final, Unpack
 
@@ -51,7 +51,7 @@ class Mail:
         Raises ``PayloadTooLarge`` for attachments over the limit, and otherwise what ``app.push`` raises.
         """
         require_loop("push")
-        return self._pushed(self.bind(message, via=via, sender=sender, recipients=recipients, **options))
+        return self._pushed(self._call(message, via, sender, recipients, {"id": "", **options}))
 
     def push_sync(
         self,
@@ -64,7 +64,7 @@ class Mail:
     ) -> JobHandle[None]:
         """Do what ``push`` does, over a blocking connection; refuses inside a running event loop."""
         refuse_loop("push")
-        call = self.bind(message, via=via, sender=sender, recipients=recipients, **options)
+        call = self._call(message, via, sender, recipients, {"id": "", **options})
         try:
             return self._app.push_sync(call)
         except PayloadTooLarge as error:
@@ -83,9 +83,7 @@ class Mail:
 
         It is one mail, with one ``Message-ID``: pushed twice, it is sent twice under that id.
         """
-        check_name(via, "via")
-        ready = letter(message, sender=sender, recipients=recipients)
-        return self._job.options(**options).bind(ready.text, ready.sender, ready.recipients, via, ready.series)
+        return self._call(message, via, sender, recipients, options)
 
     async def follow(
         self,
@@ -103,6 +101,20 @@ class Mail:
     async def aclose(self) -> None:
         """Close the connections to the servers."""
         await self.postman.aclose()
+
+    def _call(
+        self,
+        message: EmailMessage,
+        via: str,
+        sender: str | None,
+        recipients: Sequence[str] | None,
+        options: Mapping[str, Any],
+    ) -> Call[None]:
+        check_name(via, "via")
+        ready = letter(message, sender=sender, recipients=recipients)
+        # A mail without an id of its own has that of its series, so that the jobs of the rest are seen to belong to it.
+        chosen: Any = {**options, "id": options["id"] or ready.series} if "id" in options else options
+        return self._job.options(**chosen).bind(ready.text, ready.sender, ready.recipients, via, ready.series)
 
     async def _pushed(self, call: Call[None]) -> JobHandle[None]:
         try:

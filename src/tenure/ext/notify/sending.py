@@ -42,7 +42,7 @@ _discretion: Final = _Discretion()
 
 
 def send(channel: str, url: str, *, title: str, body: str, kind: str) -> None:
-    """Send it, blocking; raises ``NotificationFailed``, or ``ConfigurationError`` for a URL that Apprise cannot take."""
+    """Send it, blocking; raises ``NotificationFailed``, or ``ConfigurationError`` for a URL that is none of Apprise."""
     with _discreetly() as statuses:
         asset = AppriseAsset(
             async_mode=False,
