@@ -28,7 +28,7 @@ async def sent(app: Tenure, message: EmailMessage, **options: Any) -> None:
         await until_counts(app, ready=0, delayed=0, leased=0)
 
 
-# S19: mail
+# S19
 async def test_a_mail_arrives_as_it_was_written(app: Tenure, post: Post, make: Make) -> None:
     message = make("Ana <ana@example.com>", Cc="bob@example.com", Bcc="secret@example.com")
     message.add_alternative("<p>Grüße</p>", subtype="html")

@@ -44,7 +44,7 @@ async def everything(app: Tenure, caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join([*shown, *told, *logged, *(lease.envelope.decode() for lease in claimed.leases)])
 
 
-# S19: a transport's password
+# S19
 @pytest.mark.parametrize(
     "fault",
     [None, *(says(f"{code} you said {' '.join(FORMS)}") for code in (451, 550))],
