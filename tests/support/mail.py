@@ -3,6 +3,7 @@
 
 import asyncio
 import dataclasses
+import ssl
 import warnings
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -143,7 +144,7 @@ class Post:
 
 
 @asynccontextmanager
-async def post_office(**options: Any) -> AsyncIterator[Post]:
+async def post_office(over: ssl.SSLContext | None = None, **options: Any) -> AsyncIterator[Post]:
     """Run a server in this loop, on a free port of the loopback interface."""
     post = Post()
 
@@ -155,7 +156,7 @@ async def post_office(**options: Any) -> AsyncIterator[Post]:
         post.servers.append(server)
         return server
 
-    listening = await asyncio.get_running_loop().create_server(connection, "127.0.0.1", 0)
+    listening = await asyncio.get_running_loop().create_server(connection, "127.0.0.1", 0, ssl=over)
     post.port = listening.sockets[0].getsockname()[1]
     try:
         yield post

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage
 from typing import Annotated, Any, assert_type
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -20,6 +21,8 @@ from tenure import (
     Sensitive,
     SyncJob,
     Tenure,
+    correlated,
+    correlation_id,
     current,
 )
 
@@ -128,6 +131,38 @@ async def direct_calls() -> None:
     assert_type(parse(b""), list[int])
     report: Report = Report(5)
     assert_type(await report.handle(Db()), int)
+
+
+@dataclass(frozen=True)
+class OrderPaid:
+    order: int
+
+
+@app.listener(OrderPaid, queue="events", after_commit=True)
+async def bill(event: OrderPaid, *, db: Db = Injected) -> str:
+    return ""
+
+
+@app.listener(OrderPaid)
+def thank(event: OrderPaid) -> int:
+    return 1
+
+
+async def events() -> None:
+    assert_type(await app.emit(OrderPaid(7), after_commit=session), list[JobHandle[Any]])
+    assert_type(await bill.push(OrderPaid(7)), JobHandle[str])
+    assert_type(thank(OrderPaid(7)), int)
+
+
+async def layers() -> None:
+    message = EmailMessage()
+    assert_type(await app.mail.push(message, via="transactional", delay=3), JobHandle[None])
+    assert_type(app.mail.bind(message), Call[None])
+    assert_type(await app.notify(title="Disk", body="full", channels=["ops"], kind="failure"), list[JobHandle[None]])
+    assert_type(app.notify.sync(body="full", channels=["ops"]), list[JobHandle[None]])
+    with correlated() as given:
+        assert_type(given, str)
+    assert_type(correlation_id(), str | None)
 
 
 def kinds() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tenure import InvalidOption, Tenure, correlated, correlation_id, current
 from tenure.cli.logs import JsonFormatter, TextFormatter
+from tenure.config import Settings
 from tenure.correlation import CorrelationFilter
 from tenure.envelope import decode
 from tests.worker.support import drain
@@ -27,6 +28,10 @@ async def first(name: str) -> None:
 def second(name: str) -> None:
     seen.append((name, correlation_id()))
     logger.info("second of %s", name)
+
+
+def where(name: str) -> None:
+    seen.append((name, current().connection))
 
 
 def failing() -> None:
@@ -120,5 +125,13 @@ def test_lines_of_text_and_of_json_show_it() -> None:
     assert formatted(TextFormatter(), correlation_id="a\nb").endswith("[a\\nb]")
 
 
-async def test_attempts_know_their_connection(app: Tenure) -> None:
-    assert current.__name__ == "current"
+async def test_an_attempt_knows_its_connection(namespace: str) -> None:
+    settings = Settings.from_environ({"TENURE_REPORTS_URL": "memory://"})
+    app = Tenure("memory://", namespace=namespace, settings=settings)
+    app.job(name="second")(where)
+    seen.clear()
+    for connection in ("reports", "default"):
+        await app.push(app.call("second", ["a"]), connection=connection)
+        await drain(app, connection=connection)
+    assert seen == [("a", "reports"), ("a", "default")]
+    await app.aclose()

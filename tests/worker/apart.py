@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from tenure import Discard, GiveUp, Injected, Retry, Snooze, Tenure, current
+from tenure import Discard, GiveUp, Injected, Retry, Snooze, Tenure, correlation_id, current
 from tenure.worker import WorkerOptions, run_worker
 from tests.worker.program import journal
 from tests.worker.toxic import ERRORS
@@ -49,6 +49,10 @@ class Database:
 def tells(label: str) -> None:
     attempt = current()
     journal().write("ran", [label, attempt.meta.get("who"), attempt.max_attempts, attempt.name, attempt.cancelled])
+
+
+def knows() -> None:
+    journal().write("knew", [correlation_id(), current().connection])
 
 
 async def tells_async(label: str) -> None:
@@ -227,8 +231,8 @@ def leaves_a_thread() -> None:
 
 
 JOBS: tuple[Callable[..., Any], ...] = (
-    tells, tells_async, Told, asks, runs_a_loop_of_its_own, returns, decides, raises, raises_async, sleeps, meets,
-    steps, sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself, talks_nonsense,
+    tells, knows, tells_async, Told, asks, runs_a_loop_of_its_own, returns, decides, raises, raises_async, sleeps,
+    meets, steps, sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself, talks_nonsense,
     hangs_up, talks_without_end, closes_everything, closes_and_opens_another, forks_and_both_return,
     forks_and_leaves, forks_a_pool, prints_to_everything, leaves_a_thread,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tenure import ConfigurationError, JobState, Progress, ResultUnavailable, Snooze, Tenure
+from tenure import ConfigurationError, JobState, Progress, ResultUnavailable, Snooze, Tenure, correlated
 from tenure.context import Current
 from tenure.surroundings import CallNext
 from tenure.worker import HandlerRaised, Worker, WorkerOptions, decide
@@ -52,6 +52,14 @@ async def test_handlers_run_elsewhere_one_after_the_other_in_one_process(app: Te
     assert first["fence"] > 0
     assert second["label"] == ["asynchronous", True]
     assert first["pid"] == second["pid"] != os.getpid()
+
+
+async def test_a_handler_knows_its_connection_and_what_it_belongs_to(app: Tenure, journal: Journal) -> None:
+    with correlated("request-1"):
+        await push(app, "knows")
+    await drain(app)
+    [line] = journal.lines("knew")
+    assert line["label"] == ["request-1", "default"]
 
 
 async def test_as_many_processes_work_as_jobs_run_and_end_with_the_worker(app: Tenure, journal: Journal) -> None:
