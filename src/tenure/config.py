@@ -39,8 +39,8 @@ _DRIVERS: Final[Mapping[str, tuple[str, ...]]] = {
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _KEYS: Final = re.compile(r"(TENURE|QUEUE|REDIS)_[A-Z0-9_]+|DATABASE_URL", re.ASCII)
 _MARKS: Final = ("pyproject.toml", "manage.py", "setup.py", ".git")
-_TAKEN: Final = frozenset({"tls", "password", "sentinel", "sentinels", "mail", "notify"})
-"""Names whose keys already mean something: ``REDIS_TLS_CA``, ``TENURE_MAIL_DEFAULT_URL``."""
+_TAKEN: Final = frozenset({"tls", "password", "sentinel", "sentinels"})
+"""Names whose keys in Redis' group already mean something: ``REDIS_TLS_CA``."""
 
 Credentials = Callable[[str], str | tuple[str, str] | None]
 """Called with a connection's name for each connection to Redis that is made, from any thread: returns a password, a
@@ -97,10 +97,11 @@ class Settings(Tuning, frozen=True, kw_only=True):
         if name == DEFAULT:
             return self._default()
         if name.lower() in _TAKEN:
-            raise ConfigurationError("connection", f"{name!r} cannot name one: its keys have another meaning")
+            raise ConfigurationError("connection", f"{name!r} cannot name one: REDIS_{name.upper()}… has a meaning")
         scope = name.upper().replace("-", "_") + "_"
-        if any(
-            key.startswith((f"TENURE_{scope}", f"QUEUE_{scope}CONNECTION", f"REDIS_{scope}")) for key in self.environ
+        # Of the group TENURE_ the URL alone: TENURE_MAIL_… and TENURE_NOTIFY_… are keys of transports and channels, too.
+        if f"TENURE_{scope}URL" in self.environ or any(
+            key.startswith((f"QUEUE_{scope}CONNECTION", f"REDIS_{scope}")) for key in self.environ
         ):
             return self._named(name, scope)
         if name == AUTO or name in _DRIVERS:

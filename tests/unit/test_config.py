@@ -380,3 +380,12 @@ def test_without_the_redis_extra_its_name_is_told(at_home: Path, library: str) -
     assert "pip install 'tenure[redis]'" in asked
     assert imported.startswith("MissingExtra")
     assert "pip install 'tenure[redis]'" in imported
+
+
+def test_keys_of_mail_and_notifications_make_no_connection_of_these_names() -> None:
+    environ = {"TENURE_MAIL_DEFAULT_URL": "smtp://mail.test", "TENURE_NOTIFY_OPS_URL": "json://ops.test"}
+    for name in ("mail", "notify"):
+        with pytest.raises(ConfigurationError, match=f"TENURE_{name.upper()}_URL: is not set"):
+            Settings.from_environ(environ).connection(name)
+    found = Settings.from_environ({**environ, "REDIS_MAIL_HOST": "redis.test"}).connection("mail")
+    assert found.address.driver == "redis"
