@@ -99,7 +99,7 @@ class Settings(Tuning, frozen=True, kw_only=True):
         if name.lower() in _TAKEN:
             raise ConfigurationError("connection", f"{name!r} cannot name one: REDIS_{name.upper()}… has a meaning")
         scope = name.upper().replace("-", "_") + "_"
-        # Of the group TENURE_ the URL alone: TENURE_MAIL_… and TENURE_NOTIFY_… are keys of transports and channels, too.
+        # Of the group TENURE_ the URL alone: TENURE_MAIL_… and TENURE_NOTIFY_… are transports and channels, too.
         if f"TENURE_{scope}URL" in self.environ or any(
             key.startswith((f"QUEUE_{scope}CONNECTION", f"REDIS_{scope}")) for key in self.environ
         ):

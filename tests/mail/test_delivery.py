@@ -11,9 +11,10 @@ import pytest
 from tenure import Tenure
 from tenure.envelope import decode
 from tenure.errors import StoreRefused
+from tenure.ext.mail import lines
 from tests.mail.conftest import make_app
 from tests.support.mail import Fault, Post, drops, hangs, says
-from tests.worker.support import drain, until_counts, working
+from tests.worker.support import drain, until, until_counts, working
 
 Make = Callable[..., EmailMessage]
 
@@ -210,3 +211,59 @@ async def test_a_push_that_waits_for_a_commit_is_a_push_like_others(
     assert (await app.counts("default")).ready == 4
     assert await handle.status() == "ready"
     assert "example.com" not in caplog.text
+
+
+async def test_an_idle_connection_is_closed_after_a_while(
+    app: Tenure, post: Post, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "IDLE", 0.05)
+    await app.mail.push(make())
+    await drain(app)
+    await until(lambda: all(server.transport is None for server in post.servers))
+    await app.mail.push(make())
+    await drain(app)
+    assert (len(post.received), post.connections) == (2, 2)
+
+
+@pytest.mark.parametrize("stage", ["at_mail", "at_data", "after_data"])
+async def test_a_cancelled_job_gives_its_connection_back_closed(
+    app: Tenure, post: Post, make: Make, stage: str
+) -> None:
+    getattr(post, stage).append(hangs)
+    await app.mail.push(make(), timeout=0.3, **SOON)
+    async with working(app):
+        await until_counts(app, ready=0, delayed=0, leased=0)
+    assert post.connections == 2
+    assert post.copies("ana@example.com") == (2 if stage == "after_data" else 1)
+
+
+async def test_a_worker_that_is_told_to_stop_while_it_connects_gives_the_mail_back(namespace: str, make: Make) -> None:
+    silent = await asyncio.start_server(lambda _, writer: opened.append(writer), "127.0.0.1", 0)
+    opened: list[asyncio.StreamWriter] = []
+    app = make_app(namespace, f"smtp://127.0.0.1:{silent.sockets[0].getsockname()[1]}")
+    await app.mail.push(make())
+    async with working(app):
+        await until(lambda: opened)
+    assert (await app.counts("default")).ready == 1
+    opened[0].close()
+    silent.close()
+    await app.aclose()
+
+
+async def test_an_answer_that_is_none_leaves_it_open(app: Tenure, post: Post, make: Make) -> None:
+    post.after_data.append(says("299 what is this"))
+    await sent(app, make())
+    assert post.copies("ana@example.com") == 2
+
+
+async def test_priority_and_timeout_of_the_mail_are_the_rest_s_too(app: Tenure, post: Post, make: Make) -> None:
+    post.at_rcpt["b@example.com"].append(says("552 5.5.3 too many recipients"))  # an old way to say 452
+    await app.mail.push(
+        make("a@example.com", "b@example.com"), timeout=20, result_ttl=60, max_attempts=1, id="mine", backoff=0.1
+    )
+    await drain(app)
+    [rest] = (await app.queue().claim(["default"], limit=1, lease=60, wait=10)).leases
+    envelope = decode(rest.envelope)
+    assert (envelope.timeout, envelope.max_attempts, rest.keep) == (20, 1, 60)
+    assert rest.id.endswith(".r1")
+    assert not rest.id.startswith("mine")  # which another mail may have had, whose rest would hold this one

@@ -106,16 +106,16 @@ async def test_a_worker_killed_between_the_answer_and_its_record_does_too(office
 async def test_no_mail_is_lost_between_faults_and_kills(office: Office, scale: int) -> None:
     chance = random.Random(7)
     faults: list[Fault] = [says("451 4.3.0 later"), says("421 4.3.2 down"), drops]
-    post, number = office.post, 30 * scale
+    post, number = office.post, 20 * scale
     for index in range(number):
         one, other = f"one{index}@example.com", f"other{index}@example.com"
         post.at_rcpt[other].extend(says("450 4.2.1 busy") for _ in range(chance.randrange(2)))
         await office.app.mail.push(mail(one, other), backoff=0.1, max_attempts=1000)
     post.at_data.extend(chance.choice(faults) for _ in range(number // 8))
     post.after_data.extend(chance.choice([says("250 OK"), drops]) for _ in range(number // 4))
-    for _ in range(3 * scale):
+    for _ in range(2 * scale):
         with office.worker() as child:
-            goal = len(post.received) + chance.randrange(1, 12)
+            goal = len(post.received) + chance.randrange(1, 9)
             await eventually_async(partial(_received, office, goal), 30)
             child.kill9()
     await office.finish()

@@ -1,5 +1,6 @@
 """What is stored of a message, and what is refused before anything is."""
 
+import asyncio
 import email
 import email.policy
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tenure import InvalidOption, PayloadTooLarge, Tenure, WrongContext
+from tenure import InvalidOption, NotEncodable, PayloadTooLarge, Tenure, WrongContext
 from tenure.envelope import decode
 from tenure.ext.mail.letter import letter
 
@@ -127,6 +128,12 @@ async def test_attachments_over_the_limit_are_refused_with_advice(app: Tenure, m
 async def test_a_forgotten_await_is_refused_where_no_loop_runs_and_back(app: Tenure, make: Make) -> None:
     with pytest.raises(WrongContext):
         app.mail.push_sync(make())
+    with pytest.raises(WrongContext):
+        await asyncio.to_thread(lambda: app.mail.push(make()).close())
+    large = make()
+    large.add_attachment(b"x" * 60_000, maintype="application", subtype="x-thing")
+    with pytest.raises(PayloadTooLarge, match="send a link"):
+        await asyncio.to_thread(app.mail.push_sync, large)
     with pytest.raises(InvalidOption, match="via"):
         await app.mail.push(make(), via="smtp://host")
 
@@ -139,3 +146,25 @@ async def test_the_job_holds_the_transport_s_name_and_no_more_of_it(app: Tenure,
     assert b'"default"' in bytes(envelope.args)
     assert b"127.0.0.1" not in lease.envelope
     assert "ana" not in repr(app.mail.bind(make()))
+
+
+def test_parts_of_the_old_kind_are_taken(make: Make) -> None:
+    message = make()
+    message.make_mixed()
+    message.attach(MIMEText("Grüße", _charset="utf-8"))  # type: ignore[arg-type]
+    ready = letter(message, sender=None, recipients=None)
+    assert [part.get_content() for part in read(ready.text).iter_attachments()] == ["Grüße"]
+
+
+def test_what_cannot_be_written_or_read_back_is_refused(make: Make) -> None:
+    message = make()
+    message["X-Thing"] = "a"
+    message._headers[-1] = ("X Thing", "a")  # type: ignore[attr-defined]
+    with pytest.raises(InvalidOption, match="whose name is none"):
+        letter(message, sender=None, recipients=None)
+    broken = make()
+    broken.set_payload(7)  # type: ignore[call-overload]
+    with pytest.raises(NotEncodable, match=r"argument 'message' cannot be sent: it cannot be written as mail"):
+        letter(broken, sender=None, recipients=None)
+    with pytest.raises(InvalidOption, match="must be a list"):
+        letter(make(), sender=None, recipients="ana@example.com")

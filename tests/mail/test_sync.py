@@ -1,5 +1,6 @@
 """Mails on the sync driver: sent where they are pushed, and what becomes of them is raised there."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,6 +10,7 @@ from tenure.config import Settings
 from tenure.ext.mail import MailDeferred, MailRefused
 from tests.mail.conftest import mail
 from tests.support.mail import Post, says
+from tests.support.processes import eventually_async
 
 
 @pytest.fixture
@@ -34,3 +36,15 @@ async def test_what_goes_wrong_is_raised_there(app: Tenure, post: Post) -> None:
     post.at_rcpt["b@example.com"].append(says("450 4.2.1 busy"))
     await app.mail.push(mail("a@example.com", "b@example.com"))
     assert (post.copies("a@example.com"), post.copies("b@example.com")) == (2, 1)
+
+
+async def test_connections_of_another_loop_are_closed_too(app: Tenure, post: Post) -> None:
+    await asyncio.to_thread(app.mail.push_sync, mail())  # on the loop in the background
+    await app.mail.push(mail())
+    assert post.connections == 2
+    await app.aclose()
+
+    async def closed() -> bool:
+        return all(server.transport is None or server.transport.is_closing() for server in post.servers)
+
+    await eventually_async(closed)

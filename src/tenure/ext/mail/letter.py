@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from email import policy
 from email.errors import MessageError
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
 from email.parser import Parser
 from email.utils import format_datetime
 from typing import Final, NamedTuple
@@ -81,8 +81,7 @@ def _text(message: EmailMessage, series: str, sender: str) -> str:
     return text
 
 
-def _check_headers(part: object) -> None:
-    assert isinstance(part, EmailMessage)
+def _check_headers(part: "Message[str, str]") -> None:
     for name, value in part.raw_items():
         if not _FIELD.fullmatch(name):
             raise InvalidOption("the mail has a header whose name is none; nothing was sent")
