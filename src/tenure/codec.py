@@ -21,6 +21,7 @@ from tenure.wire.writable import unwritable
 _NO_ARGS: Final = msgspec.Raw(b"[]")
 _NO_KWARGS: Final = msgspec.Raw(b"{}")
 _HIDDEN: Final = "***"
+_sorted: Final = msgspec.json.Encoder(order="sorted")
 
 
 class _Plan(NamedTuple):
@@ -123,6 +124,22 @@ class ArgumentCodec:
         except RecursionError:
             raise Undecodable("the arguments are nested too deeply") from None
         return tuple(values), restored
+
+    def canonical(self, args: msgspec.Raw, kwargs: msgspec.Raw) -> bytes:
+        """Return encoded arguments written in one way, whether they were given by position or by name.
+
+        Equal arguments are equal bytes, but for a default: one that is spelled out is an argument, and one that is
+        left out is none.
+        """
+        listed, named = self._parser.decode(args), self._parser.decode(kwargs)
+        places = self._signature.positional
+        nameless: list[Any] = []
+        for place, value in enumerate(listed):
+            if place < len(places) and places[place] in self._signature.named:
+                named[places[place]] = value
+            else:
+                nameless.append(value)
+        return _sorted.encode([nameless, named])
 
     def shown(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """Return the arguments' names and types, for a repr: ``email=<str>, token=***``. Never a value (P12)."""

@@ -31,6 +31,7 @@ from tenure.queue import Push, Pushed, PushOutcome
 from tenure.registry import DEFAULT_QUEUE, Registry
 from tenure.routes import Prepared, Promised, Route, Routes
 from tenure.tracing import Departure, Tracing, departing, travelling
+from tenure.uniqueness import unique_text
 
 R = TypeVar("R")
 
@@ -137,6 +138,7 @@ class Dispatcher:
             expires_in=expires_in,
             durability=options.durability or below.durability or 1,
             keep=options.result_ttl or below.result_ttl or 0.0,
+            unique=unique_text(call),
         )
         departure.carries(push, definition.name)
         return Prepared(connection, push, definition, self._routes.of(connection, options))
@@ -177,7 +179,7 @@ class Dispatcher:
             self._tell(prepared, outcome)
         return JobHandle(
             self._lookout,
-            push.id,
+            outcome.id,
             queue=push.queue,
             connection=prepared.connection.name,
             held=outcome.outcome == "held",
@@ -188,7 +190,7 @@ class Dispatcher:
     def _tell(self, prepared: Prepared, outcome: Pushed) -> None:
         if self._events.wants(JobPushed):
             push, held = prepared.push, outcome.outcome == "held"
-            self._events.emit(JobPushed(queue=push.queue, id=push.id, name=prepared.definition.name, held=held))
+            self._events.emit(JobPushed(queue=push.queue, id=outcome.id, name=prepared.definition.name, held=held))
 
 
 class _Bulk:

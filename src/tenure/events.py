@@ -19,7 +19,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobPushed(Event, frozen=True, kw_only=True):
-    """A push was answered; ``held`` when a job with this id existed."""
+    """A push was answered; ``held`` when a job with this id existed, for a unique job the one that has its place."""
 
     queue: str
     id: str

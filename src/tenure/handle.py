@@ -43,7 +43,8 @@ class JobHandle(Generic[R_co]):
         self.queue: str = queue
         self.connection: str = connection
         self.held: bool = held
-        """A job with this id existed before the push, which changed nothing."""
+        """A job with this id existed before the push, which changed nothing; of a unique job, the one that has its
+        place."""
         self._lookout = lookout
         self._restore = restore
         self._kept = kept

@@ -40,7 +40,8 @@ class FailedJobs(Protocol):
     async def retry(self, records: Sequence[FailedRecord]) -> Sequence[bool]:
         """Make each a new ready job, its counters at zero, and remove it from the failed store, in one step each.
 
-        Guarded by the incarnation: False for a record that is no longer there, or that another retry took.
+        Guarded by the incarnation: False for a record that is no longer there, or that another retry took, and for a
+        unique job while another one has its place: that record stays.
         """
         ...
 

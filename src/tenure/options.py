@@ -46,6 +46,7 @@ class PushOptions(TypedDict, total=False):
     expires_in: float | timedelta
     """Seconds from now after which it is not worth running."""
     unique: bool | str
+    """At most one with equal arguments (True), or with this text, waits or runs in the queue; others are ``held``."""
     id: str
     meta: Mapping[str, Any]
     """A small JSON object that travels with the job and that handlers find in ``current().meta``."""

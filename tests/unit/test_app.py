@@ -107,7 +107,6 @@ def test_a_job_that_would_expire_before_it_may_start_is_refused(app: Tenure) -> 
 @pytest.mark.parametrize(
     ("options", "feature"),
     [
-        ({"unique": True}, "unique"),
         ({"durability": 2}, "durability 2"),
         ({"transaction": object()}, "transaction"),
     ],

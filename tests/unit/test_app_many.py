@@ -53,14 +53,14 @@ def test_one_id_for_many_jobs_and_a_wrong_option_for_none_are_refused(app: Tenur
 
 
 async def test_a_call_that_is_refused_in_the_first_part_leaves_nothing_behind(app: Tenure) -> None:
-    calls = [bind(app), bind(app, unique=True), bind(app)]
+    calls = [bind(app), bind(app, durability=2), bind(app)]
     with pytest.raises(NotSupported):
         await app.push_many(calls)
     assert (await app.counts("own")).ready == 0
 
 
 async def test_a_call_that_is_refused_later_says_what_is_stored(app: Tenure) -> None:
-    calls: Iterator[Any] = itertools.chain((bind(app) for _ in range(CHUNK + 2)), [bind(app, unique=True)])
+    calls: Iterator[Any] = itertools.chain((bind(app) for _ in range(CHUNK + 2)), [bind(app, durability=2)])
     with pytest.raises(PushIncomplete, match=f"call {CHUNK + 3} was refused") as incomplete:
         await app.push_many(calls)
     assert [pushed.outcome for pushed in incomplete.value.outcomes] == ["stored"] * CHUNK

@@ -99,7 +99,7 @@ async def _retried(failures: FailedJobs, records: Sequence[FailedRecord]) -> lis
         if problem
         else Retried(record.id, "retried")
         if next(answers)
-        else Retried(record.id, "gone", "another retry took it")
+        else Retried(record.id, "gone", "another retry took it, or it is a unique job and another one waits or runs")
         for record, problem in zip(records, problems, strict=True)
     ]
 

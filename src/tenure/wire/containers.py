@@ -13,7 +13,7 @@ _OBJECT: Final = frozenset({dict})
 
 
 class ArrayForm(Form):
-    """``list``, ``tuple[T, ...]``, ``set`` or ``frozenset`` of one form: a JSON array."""
+    """``list``, ``tuple[T, ...]``, ``set`` or ``frozenset`` of one form: a JSON array, sorted of sets."""
 
     __slots__ = ("_cls", "_item")
 
@@ -33,7 +33,7 @@ class ArrayForm(Form):
         walk.enter(len(value))
         wire = value if self._item.goes_as_is(value) else _each(index_path, self._item.encode, value, walk)
         walk.leave()
-        return wire
+        return wire if self._cls is list or self._cls is tuple else sorted(wire, key=_written)
 
     def decode(self, wire: Any) -> Any:
         """Return the container of the members."""
@@ -46,6 +46,14 @@ class ArrayForm(Form):
             return self._cls(members)
         except TypeError:
             raise Misfit("members that cannot be in a set") from None
+
+
+def _written(wire: Any) -> bytes:
+    """Return what sorts the members of a set: the same in every process, so that equal calls are written equally."""
+    try:
+        return msgspec.json.encode(wire)
+    except ValueError:
+        return b""  # it has no JSON form, and whoever writes the whole says so
 
 
 class TupleForm(Form):
