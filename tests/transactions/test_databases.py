@@ -48,6 +48,7 @@ def test_a_process_that_is_killed_before_its_commit_leaves_nothing(
 ) -> None:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     words = [sys.executable, "-m", "tests.transactions.killed", business.store, business.url, business.namespace]
+    words.append("transaction,after_commit")
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "open\n"

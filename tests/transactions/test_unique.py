@@ -41,12 +41,13 @@ def business(
     _, name = place
     made = open_business("sqlite" if name in ELSEWHERE else name)
     app: Tenure | None = None
+    store = made.store
     if name == "memory":
-        app = make_app("memory://", namespace)
+        app, store = make_app("memory://", namespace), "memory://"
     elif name == "valkey":
         server: Server = request.getfixturevalue("valkey")
-        app = make_app(server.url, namespace)
-    made = made if app is None else replace(made, app=app)
+        app, store = make_app(server.url, namespace), server.url
+    made = made if app is None else replace(made, app=app, store=store)
     needs_unique(made.app)
     yield made
     if app is not None:
@@ -109,7 +110,8 @@ def test_ob_12_a_commit_keeps_the_lock_with_the_job(business: Business, engine: 
 def test_ob_12_a_process_that_is_killed_before_its_commit_leaves_no_lock(business: Business, option: str) -> None:
     if not business.app.queue().capabilities.shared:
         pytest.skip("memory is gone with its process")
-    words = [sys.executable, "-m", "tests.transactions.killed", business.store, business.url, business.namespace, "K"]
+    words = [sys.executable, "-m", "tests.transactions.killed", business.store, business.url, business.namespace]
+    words += [option, "K"]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, text=True) as child:
         assert child.stdout is not None
