@@ -220,7 +220,7 @@ nothing.push_sync()
 app.close_sync()
 run_worker(app, WorkerOptions(stop_when_empty=True))
 print(sorted(name for name in sys.modules if name.split(".")[0] in {"opentelemetry", "prometheus_client"}))
-print([name for name in sys.modules if name.startswith("tenure.ext")])
+print([name for name in sys.modules if name.startswith(("tenure.ext.otel", "tenure.ext.prometheus"))])
 """
 
 
