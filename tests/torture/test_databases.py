@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 import pytest
+from sqlalchemy.exc import DatabaseError
 
 from tenure import Tenure
 from tenure.databases import of
@@ -190,7 +191,7 @@ def watched(place: Place) -> Iterator[list[float]]:
 
     def watch() -> None:
         while not over.wait(0.2):
-            with contextlib.suppress(Exception):  # it restarts
+            with contextlib.suppress(DatabaseError):  # it restarts
                 found.append(float(place.ask(longest)[0][0]))
 
     watching = threading.Thread(target=watch)
