@@ -2,9 +2,11 @@
 
 from tenure.app import Tenure
 from tenure.call import Call
+from tenure.compositions import CompositionState, CompositionStatus
 from tenure.context import Current, current
 from tenure.correlation import correlated, correlation_id
 from tenure.errors import (
+    CompositionIncomplete,
     ConfigurationError,
     ConnectionFailed,
     InvalidOption,
@@ -25,6 +27,7 @@ from tenure.errors import (
     Undecodable,
     WrongContext,
 )
+from tenure.flow import Batch, Chain, Composition, CompositionHandle, Member, Workflow, WorkflowStep
 from tenure.handle import JobHandle
 from tenure.injection import Injected
 from tenure.job import AsyncJob, Job, SyncJob
@@ -39,8 +42,15 @@ __all__ = [
     "AppOptions",
     "AsyncJob",
     "Backoff",
+    "Batch",
     "Call",
     "Cancelled",
+    "Chain",
+    "Composition",
+    "CompositionHandle",
+    "CompositionIncomplete",
+    "CompositionState",
+    "CompositionStatus",
     "ConfigurationError",
     "ConnectionFailed",
     "Counts",
@@ -55,6 +65,7 @@ __all__ = [
     "JobHandle",
     "JobOptions",
     "JobState",
+    "Member",
     "NotEncodable",
     "NotRegistered",
     "NotSupported",
@@ -75,6 +86,8 @@ __all__ = [
     "Tenure",
     "TenureError",
     "Undecodable",
+    "Workflow",
+    "WorkflowStep",
     "WrongContext",
     "correlated",
     "correlation_id",

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 import msgspec
 
-from tenure.call import Call, Registered
+from tenure.call import Call
 from tenure.clock import Clock, SystemClock
+from tenure.composes import Composes
+from tenure.composing import Composer
 from tenure.config import DEFAULT, Credentials, Settings
 from tenure.connections import Connections, Infrastructure
 from tenure.definition import define
@@ -29,10 +31,12 @@ from tenure.naming import check_job_id, check_namespace, check_queue, shown
 from tenure.operations import Operations, Retried
 from tenure.options import UNSET, AppOptions, JobOptions, PushOptions, defaults
 from tenure.portal import blocking, refuse_loop, require_loop
+from tenure.preparing import Preparing
 from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue
 from tenure.registry import DEFAULT_QUEUE, Registry
 from tenure.surroundings import Lifespan, Middlewares
 from tenure.tracing import Tracing
+from tenure.walking import Walking
 
 if TYPE_CHECKING:
     import svcs
@@ -43,7 +47,7 @@ E = TypeVar("E")
 C = TypeVar("C", bound=SyncHandles[Any])
 
 
-class Tenure(Extended):
+class Tenure(Extended, Composes):
     """An application.
 
     Args:
@@ -91,14 +95,10 @@ class Tenure(Extended):
         self.operate: Operations = Operations(self._connections)
         """What operators read and change: jobs, failed ones, unreadable records, pauses, restarts."""
         self._lookout = Lookout(self.operate)
-        self._dispatcher = Dispatcher(
-            self.registry,
-            self._connections,
-            self.events,
-            self._lookout,
-            clock or SystemClock(),
-            lambda: self.tracing,
-        )
+        self._preparing = Preparing(self.registry, self._connections, clock or SystemClock())
+        walking = Walking(self.registry, runner)
+        self.composer = Composer(self._preparing, self.operate, self._lookout, walking, lambda: self.tracing)
+        self._dispatcher = Dispatcher(self._preparing, self.composer, self.events, self._lookout, lambda: self.tracing)
 
     @functools.cached_property
     def settings(self) -> Settings:
@@ -186,12 +186,7 @@ class Tenure(Extended):
     def bind(self, job: SyncHandles[R], /) -> Call[R]: ...
     def bind(self, job: Any, /) -> Any:
         """Return an instance of a class job as a call; raises ``NotRegistered`` and ``NotEncodable``."""
-        definition = self.registry.of(type(job))
-        if definition is None:
-            kind = type(job).__name__
-            hint = "; push calls of it, made with its bind()" if isinstance(job, Registered) else ""
-            raise NotRegistered(f"{shown(kind)} is not a job of this application (@app.job){hint}; nothing was sent")
-        return Call(definition, *definition.encode(*definition.recover(job)))
+        return self._preparing.bound(job)
 
     @overload
     def push(self, job: Call[R], /, **options: Unpack[PushOptions]) -> Coroutine[Any, Any, JobHandle[R]]: ...
@@ -200,7 +195,7 @@ class Tenure(Extended):
     @overload
     def push(self, job: SyncHandles[R], /, **options: Unpack[PushOptions]) -> Coroutine[Any, Any, JobHandle[R]]: ...
     def push(self, job: Any, /, **options: Any) -> Any:
-        """Store a call, or an instance of a class job; await it.
+        """Store a call, or an instance of a class job; await it. Of a call with steps, the handle is the last one's.
 
         Refuses at once, with ``WrongContext``, where no event loop runs. Raises ``Refused`` before anything is sent,
         ``ConnectionFailed`` and ``StoreRefused`` when nothing was stored, and ``OutcomeUnknown``.

@@ -22,11 +22,11 @@ class Registered:
 
 
 class Step(NamedTuple):
-    """A call whose first argument is the result of the one before it."""
+    """A call whose first argument is the result of the one before it; its other arguments are encoded."""
 
     definition: JobDefinition
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    args: Raw
+    kwargs: Raw
     overrides: Options
 
     def __repr__(self) -> str:
@@ -61,8 +61,18 @@ class Call(Generic[R_co]):
         return self.definition.name
 
     def options(self, **options: Unpack[PushOptions]) -> "Call[R_co]":
-        """Return the call with these options over those it has; raises ``InvalidOption``."""
-        return Call(self.definition, self.args, self.kwargs, self.overrides.with_(options), self.steps)
+        """Return the call with these options over those it has; raises ``InvalidOption``.
+
+        Of a call with steps they are those of its first job, but for ``result_ttl``, which is that of its last. A step
+        has its own: ``first.bind().then(second.options(queue="slow"))``.
+        """
+        if not self.steps or "result_ttl" not in options:
+            return Call(self.definition, self.args, self.kwargs, self.overrides.with_(options), self.steps)
+        ttl = options.pop("result_ttl")
+        last = self.steps[-1]
+        last = last._replace(overrides=last.overrides.with_({"result_ttl": ttl}))
+        steps = (*self.steps[:-1], last)
+        return Call(self.definition, self.args, self.kwargs, self.overrides.with_(options), steps)
 
     @overload
     def then(
@@ -73,15 +83,20 @@ class Call(Generic[R_co]):
     def then(self, nxt: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Return the call followed by another, whose first argument is this one's result.
 
-        Raises ``NotRegistered`` when that is not a job: the types cannot tell a plain function from a job.
+        Raises ``NotRegistered`` when that is not a job: the types cannot tell a plain function from a job. Raises
+        ``InvalidOption`` and ``NotEncodable`` for its other arguments, and for a job that cannot pass its result on.
         """
         if not isinstance(nxt, Registered):
             raise NotRegistered(f"then() takes a job made with @app.job, not {shown(getattr(nxt, '__name__', nxt))}")
         definition = nxt.definition
-        for name in definition.services:
-            if name in kwargs:
-                raise InvalidOption(f"{definition.name}: {name!r} is injected by the worker and cannot be pushed")
-        step = Step(definition, args, kwargs, getattr(nxt, "overrides", UNSET))
+        before = self.steps[-1].definition if self.steps else self.definition
+        if before.atomic is not None:
+            raise InvalidOption(
+                f"{before.name} is atomic: it is acknowledged before what it returns is known, which so cannot be "
+                f"passed on to {definition.name}; nothing was sent"
+            )
+        stored_args, stored_kwargs = definition.encode(args, kwargs, behind=1)
+        step = Step(definition, stored_args, stored_kwargs, getattr(nxt, "overrides", UNSET))
         return Call(self.definition, self.args, self.kwargs, self.overrides, (*self.steps, step))
 
     def __eq__(self, other: object) -> bool:

@@ -52,15 +52,22 @@ class ArgumentCodec:
         self._encoder = msgspec.json.Encoder()
         self._parser = msgspec.json.Decoder()
 
-    def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[msgspec.Raw, msgspec.Raw]:
+    def encode(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, behind: int = 0
+    ) -> tuple[msgspec.Raw, msgspec.Raw]:
         """Return the JSON of both: an array and an object.
+
+        Args:
+            args: the positional arguments.
+            kwargs: the named ones.
+            behind: how many positional arguments will come before them, from elsewhere.
 
         Raises:
             InvalidOption: the arguments do not fit the signature.
             NotEncodable: an argument has no wire form, or does not fit its annotation.
             PayloadTooLarge: an argument is nested too deeply, or has too many members.
         """
-        problem = self._signature.problem(len(args), kwargs, naming=True)
+        problem = self._signature.problem(behind + len(args), kwargs, naming=True)
         if problem:
             raise InvalidOption(f"{problem}; nothing was sent")
         plan = self._plan or self._planned()
@@ -69,17 +76,18 @@ class ArgumentCodec:
         named: dict[str, Any] = {}
         name = None
         try:
-            for form, value in zip(plan.positional, args, strict=False):
+            forms = plan.positional[behind:]
+            for form, value in zip(forms, args, strict=False):
                 listed.append(form.encode(value, walk))
-            for value in args[len(plan.positional) :]:
+            for value in args[len(forms) :]:
                 listed.append(plan.rest.encode(value, walk))  # noqa: PERF401  (its length names the argument)
             for name, value in kwargs.items():
                 named[name] = plan.named.get(name, plan.named_rest).encode(value, walk)
         except Misfit as misfit:
-            done = len(listed) if name is None else len(named)
+            done = behind + len(listed) if name is None else len(named)
             raise NotEncodable(*self._place(name, done, misfit.path), misfit.problem) from None
         except (TooMuch, RecursionError) as excess:
-            argument, _ = self._place(name, len(listed), "")
+            argument, _ = self._place(name, behind + len(listed), "")
             what = excess if isinstance(excess, TooMuch) else "nested too deeply"
             raise PayloadTooLarge(f"argument {argument!r} is {what}; nothing was sent") from None
         try:
@@ -88,7 +96,7 @@ class ArgumentCodec:
                 msgspec.Raw(self._encoder.encode(named)) if named else _NO_KWARGS,
             )
         except ValueError:
-            raise self._unwritable(listed, named) from None
+            raise self._unwritable(listed, named, behind) from None
 
     def decode(self, args: msgspec.Raw, kwargs: msgspec.Raw) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments to call the job with.
@@ -178,9 +186,9 @@ class ArgumentCodec:
             return signature.positional[done], path
         return signature.rest or "", f"[{done - len(signature.positional)}]{path}"
 
-    def _unwritable(self, listed: list[Any], named: dict[str, Any]) -> NotEncodable:
+    def _unwritable(self, listed: list[Any], named: dict[str, Any], behind: int) -> NotEncodable:
         """Return the error that names what the JSON encoder refused."""
-        wires: list[tuple[str | None, int, Any]] = [(None, done, wire) for done, wire in enumerate(listed)]
+        wires: list[tuple[str | None, int, Any]] = [(None, done, wire) for done, wire in enumerate(listed, behind)]
         for done, (name, wire) in enumerate(named.items()):
             wires += [(name, done, name), (name, done, wire)]
         argument, done, refused = next(each for each in wires if not self._writes(each[2]))

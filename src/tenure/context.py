@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from tenure.effects import Attempt, Effects, EffectsBlock
 from tenure.errors import WrongContext
@@ -41,11 +41,29 @@ class StopFlag:
         return self._set
 
 
+class Adds(Protocol):
+    """The batch of a running job, as its handler sees it."""
+
+    async def add(self, *calls: Any) -> None:
+        """Add calls, or instances of class jobs, to the batch: 500 at most, all of them or none.
+
+        What waits for the batch then waits for them too. An attempt that is made again adds them again. Raises
+        ``Refused`` before anything is sent, and ``StaleLease`` when nothing was added: the composition was cancelled,
+        this job is no longer the attempt's own, or it is no member of a batch.
+        """
+        ...
+
+    def add_sync(self, *calls: Any) -> None:
+        """Do what ``add`` does, blocking."""
+        ...
+
+
 class Current:
     """The running attempt of one job."""
 
     __slots__ = (
         "_attempt",
+        "_batches",
         "_connection",
         "_max_attempts",
         "_meta",
@@ -69,6 +87,7 @@ class Current:
         attempt: Attempt | None = None,
         queue: object = None,
         connection: str = "default",
+        batches: Callable[[Lease], Adds] | None = None,
     ) -> None:
         self.lease: Lease = lease
         self.effects: Effects = Effects.NONE
@@ -81,6 +100,7 @@ class Current:
         self._meta = MappingProxyType(dict(meta)) if meta else _EMPTY
         self._stop = stop or StopFlag()
         self._report = report
+        self._batches = batches
 
     @property
     def id(self) -> str:
@@ -128,6 +148,18 @@ class Current:
         return self._meta
 
     @property
+    def composition(self) -> str:
+        """The id of the composition that the job belongs to, for ``app.composition()``; empty if to none."""
+        return self.lease.composition
+
+    @property
+    def batch(self) -> Adds:
+        """The batch that the job is a member of; raises ``WrongContext`` for one that belongs to no composition."""
+        if self._batches is None or not self.lease.composition:
+            raise WrongContext(f"the job {self.id} is a member of no batch that it could add to; nothing was sent")
+        return self._batches(self.lease)
+
+    @property
     def cancelled(self) -> bool:
         """Whether the attempt should stop: a cancel was requested, its time is over, or its lease was lost.
 
@@ -159,6 +191,11 @@ class Current:
         longer current, and ``StoreError``: nothing was written then. What COMMIT raises is the library's own error;
         if that was done, the job is done.
         """
+        if self.lease.gives:
+            raise WrongContext(
+                f"the job {self.id} passes its result on to the next, and so cannot be acknowledged before that is "
+                "known, as current().transaction() would; nothing was sent"
+            )
         return EffectsBlock(given, self._attempt or self, self._queue)
 
     def cancel(self) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from tenure import options as opts
 from tenure.atomic import atomically
-from tenure.envelope import Envelope
+from tenure.envelope import Envelope, with_first
 from tenure.errors import InvalidOption, NotEncodable, Undecodable
 from tenure.hints import namespaces_of_class, resolved
 from tenure.injection import is_injected, services_of_function, services_of_handle
@@ -152,13 +152,18 @@ class JobDefinition:
         """Return the result that was kept, as the job's annotation has it; raises ``Undecodable``."""
         return self.returned.decode(result)
 
-    def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[msgspec.Raw, msgspec.Raw]:
-        """Return the wire form of the arguments of a call; raises ``NotEncodable`` or ``InvalidOption``."""
+    def encode(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, behind: int = 0
+    ) -> tuple[msgspec.Raw, msgspec.Raw]:
+        """Return the wire form of the arguments of a call; raises ``NotEncodable`` or ``InvalidOption``.
+
+        ``behind``: how many positional arguments will come before them, from elsewhere.
+        """
         if kwargs and self.services and not self.is_class:
             for name in self.services:
                 if name in kwargs:
                     raise InvalidOption(f"{self.name}: {name!r} is injected by the worker and cannot be pushed")
-        return self.codec.encode(args, kwargs)
+        return self.codec.encode(args, kwargs, behind=behind)
 
     def recover(self, instance: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the constructor's arguments of an instance of a class job; raises ``NotEncodable`` if one is lost.
@@ -182,12 +187,14 @@ class JobDefinition:
                 kwargs[parameter.name] = value
         return tuple(args), kwargs
 
-    def load(self, envelope: Envelope) -> LoadedCall:
+    def load(self, envelope: Envelope, given: bytes | None = None) -> LoadedCall:
         """Return the call that an envelope holds; raises ``Undecodable`` when the arguments do not fit.
 
-        A class is built here, so what its constructor refuses does not fit either.
+        ``given``, JSON, is its first argument: what the job before it in a chain has returned. A class is built here,
+        so what its constructor refuses does not fit either.
         """
-        args, kwargs = self.codec.decode(envelope.args, envelope.kwargs)
+        first = envelope.args if given is None else with_first(envelope.args, given)
+        args, kwargs = self.codec.decode(first, envelope.kwargs)
         if not self.is_class:
             return LoadedCall(args, kwargs, self._runnable(self.target))
         try:

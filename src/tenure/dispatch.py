@@ -6,16 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from tenure.call import Call
-from tenure.clock import Clock
-from tenure.config import DEFAULT
-from tenure.connections import Connection, Connections
-from tenure.correlation import with_id
+from tenure.composing import Composer
 from tenure.drivers.sync import Ran
-from tenure.envelope import VERSION, Envelope, encode
 from tenure.errors import (
     DurabilityNotReached,
-    InvalidOption,
-    NotRegistered,
     NotSupported,
     OutcomeUnknown,
     PushIncomplete,
@@ -25,13 +19,10 @@ from tenure.errors import (
 from tenure.events import Events, JobPushed
 from tenure.handle import JobHandle, Kept
 from tenure.lookout import Lookout
-from tenure.naming import new_job_id
-from tenure.options import JobDefaults, Options
-from tenure.queue import Push, Pushed, PushOutcome
-from tenure.registry import DEFAULT_QUEUE, Registry
+from tenure.preparing import Preparing
+from tenure.queue import Pushed, PushOutcome
 from tenure.routes import Prepared, Promised, Route, Routes
-from tenure.tracing import Departure, Tracing, departing, travelling
-from tenure.uniqueness import unique_text
+from tenure.tracing import Departure, Tracing, departing
 
 R = TypeVar("R")
 
@@ -44,23 +35,23 @@ class Dispatcher:
 
     def __init__(
         self,
-        registry: Registry,
-        connections: Connections,
+        preparing: Preparing,
+        composer: Composer,
         events: Events,
         lookout: Lookout,
-        clock: Clock,
         tracing: Callable[[], Tracing | None],
     ) -> None:
-        self._registry = registry
-        self._connections = connections
+        self._preparing = preparing
+        self._composer = composer
         self._events = events
         self._lookout = lookout
-        self._clock = clock
         self._tracing = tracing
         self._routes = Routes(events, self._tell)
 
     async def push(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call: see ``Tenure.push``."""
+        if call.steps:
+            return await self._composer.push_chain(call)
         with departing(self._tracing()) as departure:
             prepared = self._prepare(call, departure)
             [outcome] = await prepared.route.push([prepared])
@@ -68,6 +59,8 @@ class Dispatcher:
 
     def push_sync(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call over a blocking connection."""
+        if call.steps:
+            return self._composer.push_chain_sync(call)
         with departing(self._tracing()) as departure:
             prepared = self._prepare(call, departure)
             [outcome] = prepared.route.push_sync([prepared])
@@ -103,56 +96,15 @@ class Dispatcher:
     # ------------------------------------------------------------------------------------------------------- preparing
 
     def _prepare(self, call: Call[Any], departure: Departure) -> Prepared:
-        definition = call.definition
-        if self._registry.get(definition.name) is not definition:
-            raise NotRegistered(f"the job {definition.name!r} belongs to another application; nothing was sent")
-        options, below = call.overrides, definition.options
-        connection = self._connections.get(options.connection or below.connection or DEFAULT)
-        tuning = connection.settings
-        priority = options.priority if options.priority is not None else below.priority or 0
-        max_attempts = options.max_attempts or below.max_attempts or tuning.max_attempts
-        delay, expires_in = self._times(options, below)
-        _require(connection, call, priority)
-        queue = options.queue or below.queue or DEFAULT_QUEUE
-        job_id = options.id or new_job_id()
-        envelope = Envelope(
-            v=VERSION,
-            id=job_id,
-            name=definition.name,
-            queue=queue,
-            args=call.args,
-            kwargs=call.kwargs,
-            max_attempts=max_attempts,
-            priority=priority,
-            timeout=options.timeout or below.timeout,
-            backoff=options.backoff,
-            meta=with_id(travelling(options.meta, departure)),
-        )
-        push = Push(
-            queue=queue,
-            id=job_id,
-            envelope=encode(envelope, max_bytes=tuning.max_payload_bytes),
-            delay=delay,
-            priority=priority,
-            crash_limit=max_attempts,
-            expires_in=expires_in,
-            durability=options.durability or below.durability or 1,
-            keep=options.result_ttl or below.result_ttl or 0.0,
-            unique=unique_text(call),
-        )
-        departure.carries(push, definition.name)
-        return Prepared(connection, push, definition, self._routes.of(connection, options))
-
-    def _times(self, options: Options, below: JobDefaults) -> tuple[float, float | None]:
-        delay = options.delay or 0.0
-        if options.at is not None:
-            delay = max(0.0, options.at - self._clock.time())
-        expires_in = options.expires_in or below.expires_in
-        if expires_in is not None and expires_in <= delay:
-            raise InvalidOption(
-                f"the job would expire after {expires_in:g} s, within its delay of {delay:g} s; nothing was sent"
+        connection = self._preparing.connection(call)
+        if call.steps:
+            raise NotSupported(
+                connection.capabilities.driver,
+                "chains in a bulk push",
+                "push each of them, or make them members of one app.batch()",
             )
-        return delay, expires_in
+        push = self._preparing.push(call, connection, departure)
+        return Prepared(connection, push, call.definition, self._routes.of(connection, call.overrides))
 
     def _chunks(self, calls: Iterable[Call[Any]], bulk: "_Bulk", departure: Departure) -> Iterator[list[Prepared]]:
         source = iter(calls)
@@ -265,23 +217,3 @@ def _accepted(outcome: Pushed) -> Pushed:
     if outcome.outcome == "refused":
         raise outcome.error or StoreError("the job was not stored")
     return outcome
-
-
-def _require(connection: Connection, call: Call[Any], priority: int) -> None:
-    """Raise ``NotSupported`` for what the driver cannot do."""
-    can, options, below = connection.capabilities, call.overrides, call.definition.options
-    if call.steps:
-        raise NotSupported(can.driver, "compositions")
-    if priority and not can.priorities:
-        raise NotSupported(can.driver, "priorities")
-    if (options.unique or (options.unique is None and below.unique)) and not can.unique:
-        raise NotSupported(can.driver, "unique jobs")
-    if (options.result_ttl or below.result_ttl) and not can.results:
-        raise NotSupported(can.driver, "results")
-    durability = options.durability or below.durability
-    if durability is not None and durability not in can.durability:
-        raise NotSupported(can.driver, f"durability {durability}")
-    if options.transaction is not None and (durability or 1) > 1:
-        raise NotSupported(
-            can.driver, f"durability {durability} inside a transaction", "how durable its commit is, is the caller's"
-        )

@@ -47,6 +47,7 @@ class _Version(msgspec.Struct):
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Envelope)
 _version = msgspec.json.Decoder(_Version)
+_value = msgspec.json.Decoder(msgspec.Raw)
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 
@@ -88,6 +89,22 @@ def decode(data: bytes) -> Envelope:
     except InvalidOption:
         raise Undecodable("not an envelope (its id, name or queue cannot be one)") from None
     return envelope
+
+
+def with_first(args: msgspec.Raw, given: bytes) -> msgspec.Raw:
+    """Return an array of arguments with one more before them; both are JSON, and stay as they were written.
+
+    Raises ``Undecodable`` when what is given is not one JSON value.
+    """
+    try:
+        _value.decode(given)
+    except (ValueError, RecursionError):
+        raise Undecodable("what the job before it returned is not JSON") from None
+    rest = bytes(args).strip()
+    if not rest.startswith(b"["):
+        return args  # no array: it is refused as what it is
+    rest = rest[1:].lstrip()
+    return msgspec.Raw(b"[" + given + (rest if rest.startswith(b"]") else b"," + rest))
 
 
 def too_deep(data: bytes) -> bool:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta
 
+from tenure.compositions import MAX_MEMBERS
 from tenure.envelope import MAX_BYTES
 from tenure.errors import ConfigurationError, InvalidOption
 from tenure.naming import check_namespace
@@ -28,6 +29,8 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     poll_timeout: Annotated[float, Meta(gt=0, le=3600)] = 1.0
     """The longest that one idle claim waits."""
     max_payload_bytes: Annotated[int, Meta(ge=1, le=500_000_000)] = MAX_BYTES
+    max_composition_members: Annotated[int, Meta(ge=1, le=10_000_000)] = MAX_MEMBERS
+    """Counted jobs of one composition."""
 
 
 _TUNING_KEYS: Final = {
@@ -36,6 +39,7 @@ _TUNING_KEYS: Final = {
     "retry_base_delay": "RETRY_BASE_DELAY_SECONDS",
     "poll_timeout": "POLL_TIMEOUT",
     "max_payload_bytes": "MAX_PAYLOAD_BYTES",
+    "max_composition_members": "MAX_COMPOSITION_MEMBERS",
 }
 
 

@@ -22,6 +22,7 @@
     ├── Undecodable                 a stored record cannot be turned into a call
     │   └── NewerEnvelope           written by a newer version of tenure; a newer worker can read it
     ├── PushIncomplete              a bulk push of which some jobs are not known to be stored
+    ├── CompositionIncomplete       a composition that could not be stored whole, and of which nothing runs
     └── ResultUnavailable           a job's result cannot be had
         ├── JobGone                 the job ended and its result was not kept
         └── JobFailed               the job ended without a result
@@ -156,6 +157,20 @@ class PushIncomplete(TenureError):
     def __init__(self, message: str, outcomes: Sequence[Any]) -> None:
         self.outcomes = outcomes
         super().__init__(message)
+
+
+class CompositionIncomplete(TenureError):
+    """A composition that could not be stored whole and was given up: nothing of it runs, now or later.
+
+    What was stored of it is forgotten after a day. Pushing it again, without its ``id`` or with another one, does no
+    harm. The error's cause tells what happened.
+    """
+
+    def __init__(self, composition_id: str, problem: str) -> None:
+        self.composition_id: str = composition_id
+        super().__init__(
+            f"composition {composition_id} was given up while it was stored, and nothing of it runs: {problem}"
+        )
 
 
 class ResultUnavailable(TenureError):

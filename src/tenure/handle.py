@@ -26,7 +26,7 @@ class Kept:
 class JobHandle(Generic[R_co]):
     """One pushed job. Every question is one look into the store."""
 
-    __slots__ = ("_kept", "_lookout", "_restore", "connection", "held", "id", "queue")
+    __slots__ = ("_kept", "_lookout", "_restore", "composition", "connection", "held", "id", "queue")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class JobHandle(Generic[R_co]):
         held: bool = False,
         restore: Callable[[bytes], Any] | None = None,
         kept: Kept | None = None,
+        composition: str = "",
     ) -> None:
         self.id: str = job_id
         self.queue: str = queue
@@ -45,9 +46,15 @@ class JobHandle(Generic[R_co]):
         self.held: bool = held
         """A job with this id existed before the push, which changed nothing; of a unique job, the one that has its
         place."""
+        self.composition: str = composition
+        """The id of the chain whose last job this is, for ``app.composition()``; empty if it was pushed alone."""
         self._lookout = lookout
         self._restore = restore
         self._kept = kept
+
+    @property
+    def _why_cancelled(self) -> str:
+        return "or discarded by its handler"
 
     async def status(self) -> JobState:
         """Return where the job is; ``gone`` once it has ended and nothing of it is kept."""
@@ -67,11 +74,14 @@ class JobHandle(Generic[R_co]):
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                return await self._lookout.ended(self.queue, self.id, connection=self.connection, wanted=wanted)
+                return await self._end(wanted=wanted)
         except TimeoutError:
             if not limit.expired():
                 raise
             raise TimeoutError(f"job {self.id} has not ended after {seconds:g} s; it goes on") from None
+
+    async def _end(self, *, wanted: bool) -> Ended:
+        return await self._lookout.ended(self.queue, self.id, connection=self.connection, wanted=wanted)
 
     async def result(self, *, timeout: float | timedelta) -> R_co:
         """Wait for the job and return its result, as its annotation has it; it is kept only with ``result_ttl``.
@@ -84,7 +94,7 @@ class JobHandle(Generic[R_co]):
             return self._kept.value  # type: ignore[no-any-return] # what this very job returned
         state, ending = await self._ended(timeout, wanted=True)
         if state is JobState.CANCELLED:
-            raise JobFailed(f"job {self.id} was cancelled, or discarded by its handler", state=state.value)
+            raise JobFailed(f"job {self.id} was cancelled, {self._why_cancelled}", state=state.value)
         if state in {JobState.FAILED, JobState.EXPIRED}:
             reason, kind = (ending.reason, ending.type) if ending is not None else await self._failure()
             why = f": {reason}{kind and ', '}{kind}" if reason else ""

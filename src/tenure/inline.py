@@ -12,9 +12,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tenure.context import Current
+from tenure.context import Adds, Current
 from tenure.definition import JobDefinition, LoadedCall
-from tenure.envelope import Envelope, decode
+from tenure.envelope import decode
 from tenure.errors import NotRegistered
 from tenure.naming import new_token, shown
 from tenure.outcomes import Discard
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CallNext = Callable[[], Awaitable[Any]]
 Middleware = Callable[[Current, CallNext], Awaitable[Any]]
+Batches = Callable[[Lease], Adds]
+"""Gives a running job the batch that it is a member of."""
 Threads = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs a blocking function elsewhere than on the loop, and awaits it."""
 
@@ -43,20 +45,34 @@ class InlineRunner:
 
     async def run(self, push: Push) -> Any:
         """Run the job once: a coroutine function here, a plain one in a thread."""
-        return await self._attempt(push, asyncio.to_thread)
+        try:
+            return await self.attempt(lease_of(push))
+        except Discard:
+            return None
 
     def run_sync(self, push: Push) -> Any:
         """Run the job once, blocking: a plain function in this thread, a coroutine function on the background loop."""
-        errands = _Errands()
-        return errands.serve_while(lambda: self._attempt(push, errands.send))
+        try:
+            return self.attempt_sync(lease_of(push))
+        except Discard:
+            return None
 
-    async def _attempt(self, push: Push, threads: Threads) -> Any:
-        envelope = decode(push.envelope)
+    async def attempt(self, lease: Lease, batches: Batches | None = None) -> Any:
+        """Do what ``run`` does, and raise all that the handler raises."""
+        return await self._attempt(lease, asyncio.to_thread, batches)
+
+    def attempt_sync(self, lease: Lease, batches: Batches | None = None) -> Any:
+        """Do what ``run_sync`` does, and raise all that the handler raises."""
+        errands = _Errands()
+        return errands.serve_while(lambda: self._attempt(lease, errands.send, batches))
+
+    async def _attempt(self, lease: Lease, threads: Threads, batches: Batches | None) -> Any:
+        envelope = decode(lease.envelope)
         definition = self._registry.get(envelope.name)
         if definition is None:
             raise NotRegistered(f"the job {shown(envelope.name)} is not registered")
-        loaded = definition.load(envelope)
-        current = _current(push, envelope)
+        loaded = definition.load(envelope, lease.input)
+        current = Current(lease, name=envelope.name, max_attempts=1, meta=envelope.meta, batches=batches)
         step: CallNext
         if definition.asynchronous:
             step = partial(self._on_the_loop, definition, loaded)
@@ -65,10 +81,7 @@ class InlineRunner:
         with current.enter():
             for layer in reversed(tuple(self._middleware)):
                 step = partial(layer, current, step)
-            try:
-                return await step()
-            except Discard:
-                return None
+            return await step()
 
     async def _on_the_loop(self, definition: JobDefinition, call: LoadedCall) -> Any:
         if not definition.injected:
@@ -156,8 +169,13 @@ def _answered(answer: "asyncio.Future[_Outcome]", outcome: _Outcome) -> None:
         answer.set_result(outcome)
 
 
-def _current(push: Push, envelope: Envelope) -> Current:
-    lease = Lease(
+def lease_of(push: Push, *, composition: str = "", given: bytes | None = None, gives: bool = False) -> Lease:
+    """Return the lease of a job that runs where it is pushed: it never ends.
+
+    In a composition, ``given`` is what the job before it has returned, and ``gives`` that the next takes what this
+    one does.
+    """
+    return Lease(
         queue=push.queue,
         id=push.id,
         incarnation=1,
@@ -169,5 +187,7 @@ def _current(push: Push, envelope: Envelope) -> Current:
         length=math.inf,
         deadline=math.inf,
         envelope=push.envelope,
+        composition=composition,
+        input=given,
+        gives=gives,
     )
-    return Current(lease, name=envelope.name, max_attempts=1, meta=envelope.meta)

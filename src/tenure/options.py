@@ -217,6 +217,11 @@ def _span(name: str, value: Any) -> float:
     return _duration(name, value, zero=False)
 
 
+def seconds(name: str, value: Any) -> float:
+    """Return a validated duration above 0, in seconds; raises ``InvalidOption``."""
+    return _span(name, value)
+
+
 def _at(name: str, value: Any) -> float:
     if not isinstance(value, datetime):
         raise InvalidOption(f"{name} must be a datetime, not {shown(value)}")

@@ -155,7 +155,7 @@ class Failure(Discreet, frozen=True, kw_only=True, gc=False):
     """Why an attempt failed, as data: never a live exception."""
 
     reason: str
-    """One of ``exception timeout crashed expired deliveries unknown-job gave-up arguments``."""
+    """One of ``exception timeout crashed expired deliveries unknown-job gave-up arguments result``."""
     type: str = ""
     message: str = ""
     traceback: str = ""

@@ -6,6 +6,7 @@ It knows the jobs of `tests.worker.program`, and more: as such it is a newer rel
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from tenure import Injected, Retry, Tenure, current
@@ -126,6 +127,20 @@ async def recurs(series: int, *, app: Tenure = Injected) -> None:
     await app.push(app.call("recurs", [series]), delay=1.0)
 
 
+async def until(path: str) -> None:
+    """Ends when there is such a file."""
+    journal().write("start", path)
+    while not Path(path).exists():  # noqa: ASYNC110, ASYNC240 - it comes from another process
+        await asyncio.sleep(0.005)  # handler
+
+
+async def needs(path: str) -> None:
+    """Fails when there is no such file."""
+    journal().write("start", path)
+    if not Path(path).exists():  # noqa: ASYNC240
+        raise FileNotFoundError
+
+
 async def fails() -> None:
     journal().write(current().name, "fails")
     raise ValueError
@@ -141,6 +156,7 @@ FOR_EVER = {
 HANDLERS = (
     hangs_at_first, at_the_same_time, catches_ordinary_exceptions, catches_everything, cleans_up_slowly,
     blocks_and_catches, in_a_thread, raises, raises_while_asking_for_a_retry, fails_around, plain, single, recurs,
+    until, needs,
 )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 PLACES = ("tests", "src/tenure/testing/contract")
 ROW = re.compile(r"^\| ([KSW]\d+) \|.*\|.*\.+ \|$")
 MARK = re.compile(r"#\s*([KSW]\d+(?:,\s*[KSW]\d+)*)\s*$")
-LATER = {"S17"}
-"""Compositions: their row comes with them."""
+LATER: set[str] = set()
+"""Rows that come with what they are of."""
 PROMISED = {
     *(f"K{number}" for number in range(1, 20)),
     *(f"S{number}" for number in range(1, 21)),

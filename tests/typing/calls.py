@@ -11,16 +11,23 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from tenure import (
     AsyncJob,
+    Batch,
     Call,
+    Chain,
+    CompositionHandle,
+    CompositionStatus,
     Current,
     Injected,
     Job,
     JobHandle,
     JobState,
+    Member,
     Progress,
     Sensitive,
     SyncJob,
     Tenure,
+    Workflow,
+    WorkflowStep,
     correlated,
     correlation_id,
     current,
@@ -82,6 +89,32 @@ async def chains() -> None:
     assert_type(fetch.bind("u").then(parse, strict=True).then(store), Call[None])
     assert_type(fetch.bind("u").then(parse).then(total).then(wide), Call[str])
     assert_type(fetch.bind("u").then(parse.options(priority=5), strict=True), Call[list[int]])
+    assert_type(await app.push(fetch.bind("u").then(parse)), JobHandle[list[int]])
+    assert_type(app.push_sync(app.bind(Report(5)).then(wide), result_ttl=60), JobHandle[str])
+
+
+async def compositions() -> None:
+    chain = app.chain(fetch.bind("u"), Report(5), fetch.bind("u").then(parse), name="nightly")
+    batch = app.batch((fetch.bind(str(i)) for i in range(100_000)), on_finish=total.bind([1]), result_ttl=60)
+    workflow = app.workflow(id="w", retention=timedelta(days=1))
+    first = workflow.add(chain, name="first")
+    second = workflow.add(Plain(5), after=first)
+    workflow.add(batch, after=[first, second, "first"])
+    assert_type(chain, Chain)
+    assert_type(batch, Batch)
+    assert_type(workflow, Workflow)
+    assert_type(second, WorkflowStep)
+    assert_type(await app.batch([chain, Report(5), batch]).push(connection="reports"), CompositionHandle)
+    assert_type(workflow.push_sync(), CompositionHandle)
+    handle = await workflow.push()
+    assert_type(await handle.status(), CompositionStatus | None)
+    assert_type(await handle.wait(timeout=5), CompositionStatus | None)
+    assert_type([member async for member in handle.results()], list[Member])
+    assert_type(list(handle.results_sync()), list[Member])
+    assert_type(await handle.cancel(), bool)
+    assert_type(await app.composition("w", queue="r"), CompositionHandle | None)
+    assert_type(await app.prune_compositions(hours=24), int)
+    assert_type(await current().batch.add(fetch.bind("u"), Report(5)), None)
 
 
 async def pushes() -> None:

@@ -157,7 +157,9 @@ def test_a_job_that_gives_up_tells_the_caller(monkeypatch: pytest.MonkeyPatch) -
 async def test_everything_but_a_push_is_refused_by_name() -> None:
     queue = jobs.inline.queue()
     assert isinstance(queue, SyncQueue)
-    assert queue.capabilities == Capabilities(driver="sync", shared=False, cancel_running=False, results=True)
+    assert queue.capabilities == Capabilities(
+        driver="sync", shared=False, cancel_running=False, results=True, compositions=True, spanning=True
+    )
     for refused in (
         queue.claim(["q"], limit=1, lease=1, wait=0), queue.renew([]), queue.settle([]), queue.cancel("q", []),
         queue.clear("q"), queue.counts("q"),

@@ -112,6 +112,15 @@ def meets(others: int) -> None:
         time.sleep(0.02)  # handler
 
 
+def doubles(number: int) -> int:
+    journal().write("ran", [number, current().composition != ""])
+    return number * 2
+
+
+async def adds() -> None:
+    await current().batch.add()
+
+
 def steps(until: str) -> date:
     """Tell of progress more often than anybody wants to hear, and wait for a file."""
     for done in range(50_000):
@@ -232,7 +241,8 @@ def leaves_a_thread() -> None:
 
 JOBS: tuple[Callable[..., Any], ...] = (
     tells, knows, tells_async, Told, asks, runs_a_loop_of_its_own, returns, decides, raises, raises_async, sleeps,
-    meets, steps, sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself, talks_nonsense,
+    meets, steps, doubles, adds, sleeps_async, looks, starts_another, exits, dereferences_null, kills_itself,
+    talks_nonsense,
     hangs_up, talks_without_end, closes_everything, closes_and_opens_another, forks_and_both_return,
     forks_and_leaves, forks_a_pool, prints_to_everything, leaves_a_thread,
 )  # fmt: skip

@@ -110,3 +110,45 @@ def test_a_job_whose_holder_died_after_a_cancel_request_is_removed_unrun() -> No
 def test_a_name_out_of_the_store_stays_one_harmless_line() -> None:
     name, _ = opening().open(lease(envelope=record(name="x\n\x1b[31m")))
     assert name.isprintable()
+
+
+def test_what_the_job_before_it_returned_is_the_first_argument() -> None:
+    for data in (record(args=[]), record(args=[]).replace(b"[]", b"[ ]")):
+        _, found = opening().open(lease(envelope=data, input=b'"Ben"'))
+        assert isinstance(found, Work)
+        assert found.args == ("Ben",)
+
+
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        (b"5", {"args": []}),
+        (b"", {"args": []}),
+        (b"[", {"args": []}),
+        (b'"Ben", "more"', {"args": []}),
+        (b'"Ben"', {"args": ["Ana"]}),
+        (b'"Ben"', {"args": {}}),
+        (None, {"args": []}),
+    ],
+)
+def test_what_does_not_fit_as_the_first_argument_fails_the_job(given: bytes | None, fields: dict[str, object]) -> None:
+    _, found = opening().open(lease(envelope=record(**fields), input=given))
+    assert isinstance(found, Refusal)
+    assert isinstance(found.settlement, Fail)
+    assert found.failure is not None
+    assert found.failure.reason == "arguments"
+
+
+@pytest.mark.parametrize(("job", "named"), [("batch.17", "batch"), ("batch.17", "batch.17"), ("a.b.0", "a.b")])
+def test_a_job_that_joined_a_composition_is_named_by_it(job: str, named: str) -> None:
+    _, found = opening().open(lease(envelope=record(id=named), id=job))
+    assert isinstance(found, Work)
+
+
+@pytest.mark.parametrize(
+    ("job", "named"), [("batch.c1", "batch"), ("batch.", "batch"), ("batch1", "batch"), ("x", "y")]
+)
+def test_the_envelope_of_another_job_is_set_aside(job: str, named: str) -> None:
+    _, found = opening().open(lease(envelope=record(id=named), id=job))
+    assert isinstance(found, Refusal)
+    assert isinstance(found.settlement, SetAside)

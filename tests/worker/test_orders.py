@@ -76,6 +76,7 @@ class Floor:
                 max_result_bytes=60_000,
                 queue=app.queue(),
                 connection="default",
+                batches=app.composer.batches(),
             )
         )
         self.line.feeds(self.attempts.start)

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tenure import ConfigurationError, JobState, Progress, ResultUnavailable, Snooze, Tenure, correlated
+from tenure.call import Registered
 from tenure.context import Current
+from tenure.definition import JobDefinition
 from tenure.surroundings import CallNext
 from tenure.worker import HandlerRaised, Worker, WorkerOptions, decide
 from tenure.worker.judgement import NoWireForm
@@ -284,3 +286,31 @@ async def test_results_and_progress_come_out_of_a_process(app: Tenure, tmp_path:
         assert await plain.wait(timeout=20) is JobState.GONE
         with pytest.raises(ResultUnavailable, match="could not be kept"):
             await unkept.result(timeout=20)
+
+
+async def test_a_result_is_passed_on_from_process_to_process(app: Tenure, journal: Journal) -> None:
+    doubles = Registered()
+    doubles.definition = the(app, "doubles")
+    doubled: Any = app.call("doubles", [3])
+    handle = await app.push(doubled.then(doubles).then(doubles), result_ttl=60)
+    stuck = await app.push(app.call("returns", ["an object"]).then(cast("Any", doubles)))
+    async with working(app, concurrency=1):
+        assert await handle.result(timeout=30) == 24
+        assert await stuck.wait(timeout=30) is JobState.CANCELLED
+    assert [line["label"] for line in journal.lines("ran")] == [[3, True], [6, True], [12, True]]
+    assert (await only_failure(app)).failure.reason == "result"
+
+
+async def test_a_batch_is_not_added_to_from_another_process(app: Tenure) -> None:
+    handle = await app.batch([app.call("adds").options(max_attempts=1)]).push()
+    async with working(app, concurrency=1):
+        await handle.wait(timeout=30)
+    failure = (await only_failure(app)).failure
+    assert failure.type == "tenure.errors.WrongContext"
+    assert "executor='thread'" in failure.message
+
+
+def the(app: Tenure, name: str) -> JobDefinition:
+    found = app.registry.get(name)
+    assert found is not None
+    return found

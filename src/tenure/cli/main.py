@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "pause": ("tenure.cli.pause:pause", "Stop handing out the jobs of queues."),
     "resume": ("tenure.cli.resume:resume", "Hand out the jobs of paused queues again."),
     "restart": ("tenure.cli.restart:restart", "Ask all workers to finish what runs and exit."),
+    "compositions": ("tenure.cli.compositions:compositions", "List, show, cancel or prune chains, batches, workflows."),
     "migrate": ("tenure.cli.migrate:migrate", "Make a database's tables, or bring them to this version."),
     "health": ("tenure.cli.health:health", "Tell whether the store can be used."),
     "metrics": ("tenure.cli.metrics:metrics", "Print the store's view of its queues for Prometheus."),

@@ -29,8 +29,11 @@ from tenure.queue import (
     Settlement,
 )
 
-CAPABILITIES: Final = Capabilities(driver="sync", shared=False, cancel_running=False, results=True)
-"""Results: the handle that a push returns has it, whatever ``result_ttl`` says."""
+CAPABILITIES: Final = Capabilities(
+    driver="sync", shared=False, cancel_running=False, results=True, compositions=True, spanning=True
+)
+"""Results: the handle that a push returns has it, whatever ``result_ttl`` says. Compositions: the application runs
+their jobs one after the other, and the handle knows what they came to."""
 
 
 class Runner(Protocol):

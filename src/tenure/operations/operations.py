@@ -1,6 +1,5 @@
 """What operators read and change in the queues of one application's connections."""
 
-import math
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -8,7 +7,7 @@ from typing import Any, Final, cast
 from tenure.config import DEFAULT
 from tenure.connections import Connections
 from tenure.errors import InvalidOption, NotSupported
-from tenure.naming import check_job_id, check_job_name, check_queue, shown
+from tenure.naming import check_job_id, check_job_name, check_queue
 from tenure.operating import (
     Control,
     FailedJobs,
@@ -19,6 +18,8 @@ from tenure.operating import (
     UnreadableRecord,
     UnreadableStore,
 )
+from tenure.operations.compositions import CompositionOperations
+from tenure.operations.numbers import age, at_least
 from tenure.operations.retrying import PAGE, Retried, name_of, retry_all, retry_each
 from tenure.portal import blocking
 from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue, feature
@@ -38,6 +39,8 @@ class Operations:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self.compositions: CompositionOperations = CompositionOperations(connections, self.queues)
+        """The same for chains, batches and workflows."""
 
     # --------------------------------------------------------------------------------------------------------- reading
 
@@ -76,7 +79,7 @@ class Operations:
         """List running, ready or delayed jobs, those first that are first in line, a page at a time."""
         if state not in LISTED:
             raise InvalidOption(f"state must be one of {', '.join(LISTED)}; failed jobs are listed by failed()")
-        _at_least("limit", limit, 1)
+        at_least("limit", limit, 1)
         lister = cast("JobLister", self._able(connection, JobLister, "listing jobs"))
         return await lister.jobs(check_queue(queue), JobState(state), limit=limit, cursor=cursor)
 
@@ -113,8 +116,8 @@ class Operations:
         self, queue: str, *, limit: int = PAGE, offset: int = 0, connection: str = DEFAULT
     ) -> list[FailedRecord]:
         """Return failed jobs of a queue, oldest first."""
-        _at_least("limit", limit, 1)
-        _at_least("offset", offset, 0)
+        at_least("limit", limit, 1)
+        at_least("offset", offset, 0)
         return list(await self._failures(connection).failed(check_queue(queue), limit=limit, offset=offset))
 
     async def failed_record(self, queue: str, job_id: str, *, connection: str = DEFAULT) -> FailedRecord | None:
@@ -158,7 +161,7 @@ class Operations:
 
         Say it in seconds, as a timedelta, or in hours; the clock is the store's.
         """
-        seconds = _age(older_than, hours)
+        seconds = age(older_than, hours)
         pruning = cast("Pruning", self._able(connection, Pruning, "pruning failed jobs"))
         return await pruning.prune(check_queue(queue), older_than=seconds)
 
@@ -168,7 +171,7 @@ class Operations:
         self, queue: str, *, limit: int = PAGE, after: str = "", connection: str = DEFAULT
     ) -> list[UnreadableRecord]:
         """Return records that nobody could read, oldest first, those behind the key ``after``; not their bytes."""
-        _at_least("limit", limit, 1)
+        at_least("limit", limit, 1)
         return list(await self._unreadable(connection).unreadable(check_queue(queue), limit=limit, after=after))
 
     async def unreadable_bytes(self, queue: str, key: str, *, connection: str = DEFAULT) -> bytes | None:
@@ -305,18 +308,3 @@ class Operations:
         if not feature(queue, protocol):
             raise NotSupported(queue.capabilities.driver, what)
         return queue
-
-
-def _at_least(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidOption(f"{name} must be a whole number of at least {least}")
-
-
-def _age(older_than: float | timedelta | None, hours: float | None) -> float:
-    given: object = older_than if hours is None else hours
-    if given is None or (older_than is not None and hours is not None):
-        raise InvalidOption("prune needs older_than or hours, and not both")
-    seconds = given.total_seconds() if isinstance(given, timedelta) else given
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:  # nor NaN
-        raise InvalidOption(f"{shown(given)} is not a finite length of time from 0 up")
-    return float(seconds) * (1.0 if hours is None else 3600.0)

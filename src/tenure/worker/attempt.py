@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.context import Current
+from tenure.context import Adds, Current
 from tenure.correlation import carried_id
 from tenure.definition import Executor
 from tenure.effects import Effects
@@ -70,6 +70,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """The driver, as handlers' transactions take it."""
     connection: str
     """Its name."""
+    batches: Callable[[Lease], Adds]
+    """Adds to the batch of a running job."""
 
 
 class Attempts:
@@ -110,6 +112,7 @@ class Attempts:
             attempt=held,
             queue=self._in.queue,
             connection=self._in.connection,
+            batches=self._in.batches,
         )
         held.correlation = carried_id(work.meta)
         held.enter(Stage.RUNNING, now)
@@ -244,7 +247,7 @@ class Attempts:
 
     def _returned(self, held: Held, value: Any) -> None:
         limit = self._in.max_result_bytes
-        self._outcome(held, acknowledged(held, value, max_bytes=limit, reports=self._in.reports), None)
+        self._outcome(held, *acknowledged(held, value, max_bytes=limit, reports=self._in.reports))
 
     def _finished(self, held: Held, error: BaseException | None, value: Any = None) -> None:
         """Judge an attempt that raised, was told to stop or was abandoned, and hand in its outcome."""

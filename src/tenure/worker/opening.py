@@ -49,7 +49,7 @@ class Opening:
             return "", self._unrun(lease, "the envelope is newer than this worker")
         except Undecodable as error:
             return "", Refusal(SetAside(lease, str(error)), None)
-        if envelope.id != lease.id or envelope.queue != lease.queue:
+        if not _is_of(lease.id, envelope.id) or envelope.queue != lease.queue:
             # Whatever put it here, it was not a push: running it would settle one job with the work of another.
             return "", Refusal(SetAside(lease, "the envelope is that of another job"), None)
         return safe_name(envelope.name), self._resolve(lease, envelope)
@@ -59,7 +59,7 @@ class Opening:
             route = self._routes.get(envelope.name) or self._route(envelope.name)
             if route is None or lease.doomed is not None:
                 return self._unrun(lease, "no such job is registered in this worker")
-            call = route.definition.load(envelope)
+            call = route.definition.load(envelope, lease.input)
         except Exception as error:  # noqa: BLE001 - arguments are built by the user's own types
             return _failed(lease, failures.describe(error, "arguments"))
         return self._work(route, envelope, call.function, call.args, call.kwargs)
@@ -116,6 +116,14 @@ def waited(free: int) -> float:
     """Return the seconds of delay that so many free returns add up to; other free returns only shorten the wait."""
     doubled = min(free, _DOUBLINGS)
     return FIRST_DELAY * (2.0**doubled - 1) + LONGEST_DELAY * (free - doubled)
+
+
+def _is_of(job_id: str, named: str) -> bool:
+    """Tell whether an envelope that names this id is the job's: its own, or that of a composition that it joined.
+
+    What joins a composition that runs gets its number, and so its id, from the store, which reads no envelope.
+    """
+    return named == job_id or (job_id.startswith(f"{named}.") and job_id[len(named) + 1 :].isdecimal())
 
 
 def _doomed(lease: Lease, doom: Doom) -> Refusal:

@@ -167,6 +167,7 @@ class Worker:
                 max_result_bytes=settings.max_payload_bytes,
                 queue=app.queue(options.connection),
                 connection=options.connection,
+                batches=app.composer.batches(options.connection),
             )
         )
         line.feeds(attempts.start)

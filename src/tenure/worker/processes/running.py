@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from tenure import envelope as envelopes
 from tenure.app import Tenure
-from tenure.context import Current, StopFlag
+from tenure.context import Adds, Current, StopFlag
 from tenure.definition import JobDefinition, LoadedCall
 from tenure.effects import EffectsBlock
 from tenure.errors import WrongContext
@@ -39,6 +39,13 @@ class CurrentApart(Current):
             f"executor='thread'; nothing was sent to the {type(given).__name__}"
         )
 
+    @property
+    def batch(self) -> Adds:
+        """Raise ``WrongContext``: the store is open in the worker's own process."""
+        raise WrongContext(
+            "current().batch is for handlers in the worker's own process: register the job with executor='thread'"
+        )
+
 
 class Runner:
     """Runs jobs of one application, one after the other, in the thread and on the loop that it was made with."""
@@ -56,7 +63,7 @@ class Runner:
         assert definition is not None, "the names were compared when this process was loaded"
         try:
             envelope = envelopes.decode(order.lease.envelope)
-            call = definition.load(envelope)
+            call = definition.load(envelope, order.lease.input)
         except Exception as error:  # noqa: BLE001 - arguments are built by the user's own types
             return Raised(order.number, flag.seen, Judgement("give-up", failures.describe(error, "arguments")))
         current = CurrentApart(
