@@ -112,6 +112,20 @@ def test_a_repeated_step_of_a_cancel_tells_where_to_go_on(client: redis.Redis, n
     assert raw.numbered("halt", "h", 4, ["c", ""])[1] == b"n"
 
 
+def test_every_release_leaves_a_marker_for_a_claim_that_waits(client: redis.Redis, namespace: str) -> None:
+    raw = Scripted(client, namespace)
+    made(raw, "c", 1)
+    parts = [-1, b"g|1|0", 0, b"j|1|s|1||\n", 1, b"j|1|s|-2||\n", -2, b"g|1|-3", -3, b"j|1|a||a|\n"]
+    raw.numbered("add", "a", 1, ["c", *parts])
+    raw.numbered("start", "s", 1, ["c"])
+    assert client.lpop(raw.key("wake")) == b"1"
+    raw.settle("e", 1, [raw.claim("x", 1)[6]])
+    assert client.lpop(raw.key("wake")) == b"1"
+    assert raw.numbered("cancel", "k", 1, ["c.1"])[1] == b"r"
+    assert client.lpop(raw.key("wake")) == b"1"
+    assert raw.claim("x", 2)[6].startswith(b"c.c3|")
+
+
 async def test_a_step_of_a_cancel_reads_a_mebibyte_at_most(
     queue: RedisQueue, client: redis.Redis, namespace: str
 ) -> None:
