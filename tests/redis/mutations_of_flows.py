@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from tenure.compositions import Kind
+from tenure.compositions import Kind, When
 from tenure.queue import Ack
 from tenure.testing.contract import (
     StoreUnderTest,
@@ -124,7 +124,7 @@ STORING = [
         "include/flows",
         "c.left == 0 and",
         "c.finished ~= '0' and",
-        partial(about_composing.test_a_composition_is_not_over_before_its_callbacks_are, when="any"),
+        partial(about_composing.test_a_composition_is_not_over_before_its_callbacks_are, when=When.ANY),
     ),
     Mutant(
         "forgets nothing by itself",

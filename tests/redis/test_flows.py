@@ -121,9 +121,11 @@ def test_every_release_leaves_a_marker_for_a_claim_that_waits(client: redis.Redi
     assert client.lpop(raw.key("wake")) == b"1"
     raw.settle("e", 1, [raw.claim("x", 1)[6]])
     assert client.lpop(raw.key("wake")) == b"1"
-    assert raw.numbered("cancel", "k", 1, ["c.1"])[1] == b"r"
+    assert raw.claim("x", 2)[6].startswith(b"c.1|")
+    assert raw.numbered("halt", "h", 1, ["c", ""])[1] == b""
+    raw.settle("e", 2, [], [("r", raw.claim("x", 2, repeat=1)[6], "0", "")])
     assert client.lpop(raw.key("wake")) == b"1"
-    assert raw.claim("x", 2)[6].startswith(b"c.c3|")
+    assert raw.claim("x", 3)[6].startswith(b"c.c3|")
 
 
 async def test_a_step_of_a_cancel_reads_a_mebibyte_at_most(

@@ -224,19 +224,21 @@ async def test_texts_stay_when_no_end_takes_them_away(valkey: Server, namespace:
     assert await locks_left(valkey, f"{namespace}-m", mutated(mutant)) == 5
 
 
-async def jobs_counted(server: Server, namespace: str, scripts: Scripts) -> bytes:
+async def jobs_counted(server: Server, namespace: str, scripts: Scripts) -> str:
     """Store a part of a composition twice, as after a lost reply; return how many nodes are counted."""
     async with stores.redis_client(server) as client:
-        for name, arguments in (("prepare", ["c", "b", 1, 1, ""]), *[("add", ["c", 0, "j|1|s|||\n"])] * 2):
+        part = ["c", "0", "j|1|s|||\n"]
+        for name, arguments in (("prepare", ["c", "b", "1", "1", ""]), ("add", part), ("add", part)):
             script = scripts[name]
             named = [f"{{{namespace}:{Q}}}:{key}".replace(":client", f":client:{name}") for key in script.keys]
             await client.eval(script.source.decode(), len(named), *named, 1, 0, 60_000, *arguments)
-        return bytes((await client.hget(f"{{{namespace}:{Q}}}:flows", "c")).split(b"|")[3])
+        stored = await client.hget(f"{{{namespace}:{Q}}}:flows", "c")
+        return str(stored).split("|")[3]
 
 
 async def test_a_repeated_part_of_a_composition_counts_twice_where_calls_have_no_numbers(
     valkey: Server, namespace: str
 ) -> None:
     mutant = Mutant("", *NOT_REPEATED, by_the_test_itself)
-    assert await jobs_counted(valkey, namespace, Scripts()) == b"1"
-    assert await jobs_counted(valkey, f"{namespace}-m", mutated(mutant)) == b"2"
+    assert await jobs_counted(valkey, namespace, Scripts()) == "1"
+    assert await jobs_counted(valkey, f"{namespace}-m", mutated(mutant)) == "2"
