@@ -191,6 +191,10 @@ def test_an_unreachable_store_is_4(tenure: Program) -> None:
             ["pause", "default"],
             ["resume", "default"],
             ["restart"],
+            ["compositions"],
+            ["compositions", "show", "an-id"],
+            ["compositions", "cancel", "an-id"],
+            ["compositions", "prune", "--hours", "1"],
             ["push", "greet", '["a"]', "--app", "shop:app"],
         ):
             done = tenure(*arguments, env={"TENURE_URL": url})

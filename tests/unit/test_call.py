@@ -86,9 +86,15 @@ def test_a_chain_is_a_value_too() -> None:
     assert chain.options(priority=1).steps == chain.steps
 
 
-def test_pushing_a_chain_is_refused_before_anything_is_sent() -> None:
-    with pytest.raises(NotSupported, match="compositions"):
-        jobs.app.push_sync(jobs.add.bind(1).then(jobs.add, 2))
+def test_options_of_a_chain_are_those_of_its_first_job_but_for_the_time_to_live_of_its_result() -> None:
+    chain = jobs.add.bind(1).then(jobs.add, 2).options(priority=1, result_ttl=60)
+    assert (chain.overrides.priority, chain.overrides.result_ttl) == (1, None)
+    assert [(step.overrides.priority, step.overrides.result_ttl) for step in chain.steps] == [(None, 60.0)]
+
+
+def test_a_chain_in_a_bulk_push_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(NotSupported, match="chains in a bulk push"):
+        jobs.app.push_many_sync([jobs.add.bind(1).then(jobs.add, 2)])
 
 
 def test_too_much_or_too_deep_is_refused() -> None:
