@@ -8,9 +8,18 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
+from tenure.drivers.redis.connection import Reply
 from tenure.drivers.redis.pushing import MOST_BYTES, MOST_JOBS, Answer, Bulk, Part
+from tenure.drivers.redis.relaying import lane_of
 from tenure.drivers.redis.session import Session
-from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, OutcomeUnknown, StoreError
+from tenure.errors import (
+    ConnectionFailed,
+    DurabilityNotReached,
+    InvalidOption,
+    NotSupported,
+    OutcomeUnknown,
+    StoreError,
+)
 from tenure.queue import Capabilities, Push, Pushed
 
 UNDER_WAY = 2
@@ -54,25 +63,46 @@ class Pushes:
 
     async def send(self, queue: str, durability: int, arguments: list[bytes | str]) -> _Told:
         """Make one call."""
-        known = queue in self._registered
-        if not known:
-            try:
-                await self._register(queue)
-            except OutcomeUnknown as error:
-                raise ConnectionFailed("the connection broke before the push was sent; nothing was stored") from error
+        known = await self._know(queue)
         short: DurabilityNotReached | None = None
         if durability == 1:
             reply = await self._session.write(queue, "push", arguments)
         else:
             reply, short = await self._session.write_confirmed(queue, "push", arguments, durability)
+        return self._answer(queue, reply, known=known), short
+
+    async def push_numbered(self, client: str, number: int, jobs: Sequence[Push]) -> list[Pushed]:
+        """Store the jobs by the call of that number; see ``tenure.relaying.Relays``."""
+        bulk = Bulk(jobs, self._capabilities)
+        if len(bulk.parts) > 1:
+            raise InvalidOption("a numbered push carries jobs of one queue and one class, in one call; nothing was sent")
+        for part in bulk.parts:
+            known = await self._know(part.queue)
+            lane = lane_of(client, number)
+            reply, short = await self._session.relay(part.queue, lane, part.arguments, part.durability)
+            answer = self._answer(part.queue, reply, known=known)
+            if short is None:
+                bulk.answered(part, answer)
+            else:
+                bulk.unconfirmed(part, answer, short)
+        return bulk.result()
+
+    async def _know(self, queue: str) -> bool:
+        """See to it that the store knows the queue's name; tell whether it was seen to before."""
+        known = queue in self._registered
+        if not known:
+            try:
+                await self._session.command(b"SADD", self._session.keyspace.queues, queue)
+            except OutcomeUnknown as error:
+                raise ConnectionFailed("the connection broke before the push was sent; nothing was stored") from error
+            self._registered.add(queue)
+        return known
+
+    def _answer(self, queue: str, reply: Reply, *, known: bool) -> Answer:
         if known and reply[2:] == [b"1"]:
             # Its first jobs ever, and we knew it before: the store was emptied under us, and its list of queues too.
             self._registered.discard(queue)
-        return Answer.told(reply[1]), short
-
-    async def _register(self, queue: str) -> None:
-        await self._session.command(b"SADD", self._session.keyspace.queues, queue)
-        self._registered.add(queue)
+        return Answer.told(reply[1])
 
 
 class _Line:

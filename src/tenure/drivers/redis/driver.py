@@ -155,6 +155,11 @@ class RedisQueue:
         """Store each job once (P1), and answer for each in order."""
         return await self._here.pushes.push(jobs)
 
+    async def push_numbered(self, client: str, number: int, jobs: Sequence[Push]) -> Sequence[Pushed]:
+        """Store jobs of one queue by a call that the caller numbers: see ``tenure.relaying.Relays``."""
+        here = self._here
+        return await here.session.through(here.pushes.push_numbered(client, number, jobs))
+
     async def claim(
         self,
         queues: Sequence[str],

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from tenure.drivers.redis.connection import Reply, pack
-from tenure.drivers.redis.lanes import ANSWER_KEPT, NumberedCall
+from tenure.drivers.redis.lanes import NumberedCall
 from tenure.drivers.redis.trouble import Lost, Rejected, Trouble, Unsent
 from tenure.errors import ConnectionFailed, DurabilityNotReached, NotSupported, StoreRefused
 
@@ -86,7 +86,7 @@ class ConfirmedCall:
             case "write":
                 return self._call.command()
             case "touch":
-                return pack(b"PEXPIRE", self._call.client, ANSWER_KEPT)
+                return pack(b"PEXPIRE", self._call.client, self._call.kept)
             case _:
                 return self._confirmation()
 

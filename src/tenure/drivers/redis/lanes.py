@@ -87,6 +87,9 @@ class NumberedCall:
     Between ``command()`` and its ``answered()`` or ``troubled()`` lies one exchange with the server.
     """
 
+    kept: bytes = ANSWER_KEPT
+    """Milliseconds for which the store keeps its answer."""
+
     def __init__(
         self,
         lanes: Lanes,
@@ -139,7 +142,7 @@ class NumberedCall:
             *self._other_keys(),
             lane.number,
             b"1" if self.repeated else b"0",
-            ANSWER_KEPT,
+            self.kept,
             *self._arguments,
         )
 

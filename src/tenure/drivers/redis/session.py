@@ -10,9 +10,10 @@ from tenure.drivers.redis.connection import Link, Reply
 from tenure.drivers.redis.durability import USUAL, Assurance, ConfirmedCall, Known
 from tenure.drivers.redis.endpoint import Endpoint
 from tenure.drivers.redis.keys import Keyspace
-from tenure.drivers.redis.lanes import Lanes, NumberedCall, Patience
+from tenure.drivers.redis.lanes import Lane, Lanes, NumberedCall, Patience
 from tenure.drivers.redis.plain import PlainCall
 from tenure.drivers.redis.pool import LinkPool
+from tenure.drivers.redis.relaying import RelayedCall
 from tenure.drivers.redis.scripts import Scripts
 from tenure.drivers.redis.topology import Way
 from tenure.drivers.redis.trouble import Trouble
@@ -93,6 +94,18 @@ class Session:
         """
         keys = self.keyspace.queue(queue)
         call = NumberedCall(self._lanes, self.patience, queue, keys, self._scripts[name], arguments)
+        return await self._confirm(call, durability)
+
+    async def relay(
+        self, queue: str, lane: Lane, arguments: Sequence[bytes | str | int], durability: int
+    ) -> tuple[Reply, DurabilityNotReached | None]:
+        """Push by a lane that somebody else numbers: what ``write_confirmed`` returns and raises, and ``Forgotten``."""
+        call = RelayedCall(lane, self.patience, queue, self.keyspace.queue(queue), self._scripts["push"], arguments)
+        return await self._confirm(call, durability)
+
+    async def _confirm(self, call: NumberedCall, durability: int) -> tuple[Reply, DurabilityNotReached | None]:
+        if durability == 1:
+            return await self._perform(call), None
         confirmed = ConfirmedCall(call, durability, self.assurance, self._known)
         try:
             await self._perform(confirmed)

@@ -100,6 +100,11 @@ class SqlQueue(Generic[Tx]):
                 return outcomes(jobs, pushed, part, error)
         return pushed
 
+    async def push_numbered(self, client: str, number: int, jobs: Sequence[Push]) -> Sequence[Pushed]:
+        """Store jobs of one queue by a call that the caller numbers: see ``tenure.relaying.Relays``."""
+        push = partial(self._transitions.push_numbered, client=client, number=number, jobs=jobs)
+        return await self._write("push", push, weight=len(jobs))
+
     def push_within(self, caller: Statements, jobs: Sequence[Push]) -> Sequence[Pushed] | None:
         """Store jobs in a caller's transaction: see ``Enlists.push_within``."""
         return self._callers.push(caller, jobs)

@@ -33,6 +33,12 @@ class Transitions(Protocol[Tx_contra]):
         """Store each job whose id does not exist yet, in whatever state."""
         ...
 
+    def push_numbered(
+        self, transaction: Tx_contra, /, client: str, number: int, jobs: Sequence[Push]
+    ) -> list[Pushed]:
+        """Store the jobs by a call that the caller numbers, unless that was done: see ``tenure.relaying.Relays``."""
+        ...
+
     def glance(self, transaction: Tx_contra, /, claim: Claim) -> Claimed | None:
         """Return the claim's answer if it would change nothing, else None."""
         ...

@@ -40,7 +40,7 @@ class Callers:
 
         Raises ``StoreError``; then the caller's transaction may be good for nothing but to be rolled back.
         """
-        with _troubles():
+        with troubles():
             return self._push(caller, jobs)
 
     def join(self, caller: Statements, lease: Lease) -> float | None:
@@ -48,7 +48,7 @@ class Callers:
 
         Raises ``InvalidOption`` for a transaction that cannot end a lease which was renewed after it had begun.
         """
-        with _troubles():
+        with troubles():
             fresh = self._fresh(caller)
             if fresh is None:
                 return None
@@ -62,7 +62,7 @@ class Callers:
 
     def acknowledge(self, caller: Statements, lease: Lease) -> bool:
         """End a lease with the caller's commit; False, and nothing written, when it is not current."""
-        with _troubles():
+        with troubles():
             transaction = CallersTransaction(self._place.server.callers(caller), self._place)
             # By its number, as jobs are spread: who commits at the same time hardly waits.
             transaction.slot = CALLERS[lease.incarnation % len(CALLERS)]
@@ -197,7 +197,8 @@ class CallersConnection:
 
 
 @contextlib.contextmanager
-def _troubles() -> Iterator[None]:
+def troubles() -> Iterator[None]:
+    """Turn what goes wrong on a caller's connection into what he is to know."""
     try:
         yield
     except Again as error:

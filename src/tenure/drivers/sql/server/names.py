@@ -10,6 +10,7 @@ from tenure.errors import ConfigurationError
 TABLES: Final = (
     *("queues", "counters", "jobs", "endings", "unreadable", "cleared"),
     *("paused", "settings", "clients", "numbers"),
+    *("outbox", "outbox_relay"),
 )
 BLOCK: Final = 1000
 """How many numbers of the sequence are taken at a time."""

@@ -146,6 +146,7 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
         Column("due", BigInteger),
         Column("expires", BigInteger),
         number("keep", server_default="0"),
+        Column("unique_key", text(32)),
         number("created"),
         Column("envelope", BYTES, nullable=False),
         Index(f"{prefix}outbox_by_queue", "namespace", "target", "queue", "id"),

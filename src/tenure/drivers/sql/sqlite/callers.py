@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tenure.drivers.sql.engine import Engine
 from tenure.drivers.sql.parts import parts
 from tenure.drivers.sql.sqlite import faults, statements
 from tenure.drivers.sql.sqlite.session import Location
@@ -20,14 +19,15 @@ from tenure.queue import Ack, Lease, Push, Pushed, Settled
 class Callers:
     """Pushes in the transactions of callers who have the same file open, by whatever library."""
 
-    def __init__(self, location: Location, beside: Callable[[], Engine[Transaction]]) -> None:
+    def __init__(self, location: Location, prepare: Callable[[], object]) -> None:
+        """``prepare`` opens the file by a connection of its own: what is in it then has its tables."""
         self._location = location
-        self._beside = beside
+        self._open = prepare
         self._prepared = False
 
     def push(self, caller: Statements, jobs: Sequence[Push]) -> list[Pushed] | None:
         """Store the jobs with the caller's commit; None if it has another file open. Raises ``StoreError``."""
-        file = self._file(caller)
+        file = self.file(caller)
         if file is None:
             return None
         transaction = Transaction(file, self._location.namespace, self._location.clock)
@@ -41,7 +41,7 @@ class Callers:
         At once: a transaction that has only read cannot take it any more once another has written. While it is kept
         nobody renews a lease.
         """
-        file = self._file(caller)
+        file = self.file(caller)
         if file is None:
             return None
         file.execute(statements.LOCK)
@@ -55,7 +55,7 @@ class Callers:
         transaction.finish()
         return settled is not Settled.STALE
 
-    def _file(self, caller: Statements) -> "CallersFile | None":
+    def file(self, caller: Statements) -> "CallersFile | None":
         """Return the caller's connection to our file, which has its tables; None if it has another file open."""
         if caller.dialect != "sqlite":
             return None
@@ -75,7 +75,7 @@ class Callers:
     def _prepare(self) -> None:
         """See to it that the file has the tables, once: nothing is made in the middle of a caller's transaction."""
         if not self._prepared:
-            self._beside().read(lambda _: None).result()
+            self._open()
             self._prepared = True
 
 

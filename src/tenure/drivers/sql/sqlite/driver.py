@@ -86,7 +86,7 @@ class SqliteQueue(SqlQueue[Transaction]):
             transitions,
             lambda: Calls(self._engine, lambda _: Polling(), lanes=False),
             self._sessions.new,
-            Callers(location, lambda: self.here().on("operate")),
+            Callers(location, lambda: self.here().on("operate").read(lambda _: None).result()),
             clock.monotonic,
         )
 

@@ -120,6 +120,7 @@ def upgrade() -> None:
         Column("due", BigInteger),
         Column("expires", BigInteger),
         number("keep", server_default="0"),
+        Column("unique_key", text(32)),
         number("created"),
         Column("envelope", BYTES, nullable=False),
     )

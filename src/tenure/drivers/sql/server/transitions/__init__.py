@@ -9,6 +9,7 @@ from tenure.drivers.sql.server.transitions.listing import held, jobs
 from tenure.drivers.sql.server.transitions.operating import cancel, clear, forget, old, prune, retry
 from tenure.drivers.sql.server.transitions.pushing import push
 from tenure.drivers.sql.server.transitions.reading import counts, failed, failed_record, queues, states
+from tenure.drivers.sql.server.transitions.relaying import push_numbered
 from tenure.drivers.sql.server.transitions.settling import renew, settle
 from tenure.drivers.sql.server.transitions.telling import pause, paused, request_restart, restart_marker, resume
 from tenure.drivers.sql.server.transitions.unreadable import content, drop, records
@@ -33,6 +34,7 @@ __all__ = [
     "progress",
     "prune",
     "push",
+    "push_numbered",
     "queues",
     "records",
     "renew",

@@ -6,6 +6,7 @@ from tenure.drivers.sql.sqlite.transitions.listing import held, jobs
 from tenure.drivers.sql.sqlite.transitions.operating import cancel, clear, forget, old, prune, retry
 from tenure.drivers.sql.sqlite.transitions.pushing import push
 from tenure.drivers.sql.sqlite.transitions.reading import counts, failed, failed_record, queues, states
+from tenure.drivers.sql.sqlite.transitions.relaying import push_numbered
 from tenure.drivers.sql.sqlite.transitions.settling import renew, settle
 from tenure.drivers.sql.sqlite.transitions.telling import pause, paused, request_restart, restart_marker, resume
 from tenure.drivers.sql.sqlite.transitions.unreadable import content, drop, records
@@ -30,6 +31,7 @@ __all__ = [
     "progress",
     "prune",
     "push",
+    "push_numbered",
     "queues",
     "records",
     "renew",
