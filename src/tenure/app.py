@@ -30,6 +30,7 @@ from tenure.lookout import Lookout
 from tenure.naming import check_job_id, check_namespace, check_queue, shown
 from tenure.operations import Operations, Retried
 from tenure.options import UNSET, AppOptions, JobOptions, PushOptions, defaults
+from tenure.outgoing import OutboxLag, Outgoing
 from tenure.portal import blocking, refuse_loop, require_loop
 from tenure.preparing import Preparing
 from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue
@@ -53,6 +54,7 @@ class Tenure(Extended, Composes):
     Args:
         url: the store of the default connection; the environment says it otherwise.
         namespace: keeps applications on one store apart; the environment says it otherwise.
+        outbox: the database that holds the outbox; the environment says it otherwise.
         settings: instead of those of the environment.
         credentials: called with a connection's name whenever a connection to Redis is made, for passwords that change;
             returns a password, a user's name and a password, or None when what is configured applies.
@@ -65,6 +67,7 @@ class Tenure(Extended, Composes):
         url: str | None = None,
         *,
         namespace: str | None = None,
+        outbox: str | None = None,
         settings: Settings | None = None,
         credentials: Credentials | None = None,
         clock: Clock | None = None,
@@ -86,6 +89,7 @@ class Tenure(Extended, Composes):
         self._given = {
             **({} if url is None else {"url": url}),
             **({} if namespace is None else {"namespace": check_namespace(namespace)}),
+            **({} if outbox is None else {"outbox_url": outbox}),
             **({} if credentials is None else {"credentials": credentials}),
         }
         self._settings = settings
@@ -98,7 +102,10 @@ class Tenure(Extended, Composes):
         self._preparing = Preparing(self.registry, self._connections, clock or SystemClock())
         walking = Walking(self.registry, runner)
         self.composer = Composer(self._preparing, self.operate, self._lookout, walking, lambda: self.tracing)
-        self._dispatcher = Dispatcher(self._preparing, self.composer, self.events, self._lookout, lambda: self.tracing)
+        self._outgoing = Outgoing(lambda: self.settings)
+        self._dispatcher = Dispatcher(
+            self._preparing, self.composer, self.events, self._lookout, lambda: self.tracing, self._outgoing.outbox
+        )
 
     @functools.cached_property
     def settings(self) -> Settings:
@@ -306,6 +313,10 @@ class Tenure(Extended, Composes):
         """Remove failed jobs for good; False for one that is not there."""
         return await self.operate.forget(queue, ids, connection=connection)
 
+    async def outbox_lag(self) -> list[OutboxLag]:
+        """Return what waits in the outbox, by connection and queue; raises ``ConfigurationError`` without one."""
+        return await self._outgoing.lag()
+
     async def aclose(self) -> None:
         """Close what was opened; idempotent, and safe before first use."""
         await self.extensions.aclose()
@@ -345,6 +356,10 @@ class Tenure(Extended, Composes):
     def forget_sync(self, queue: str, ids: Sequence[str], *, connection: str = DEFAULT) -> list[bool]:
         """Do what ``forget`` does, blocking."""
         return blocking("forget", lambda: self.forget(queue, ids, connection=connection))
+
+    def outbox_lag_sync(self) -> list[OutboxLag]:
+        """Do what ``outbox_lag`` does, blocking."""
+        return blocking("outbox_lag", self.outbox_lag)
 
     def close_sync(self) -> None:
         """Do what ``aclose`` does, blocking."""

@@ -39,8 +39,9 @@ _DRIVERS: Final[Mapping[str, tuple[str, ...]]] = {
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _KEYS: Final = re.compile(r"(TENURE|QUEUE|REDIS)_[A-Z0-9_]+|DATABASE_URL", re.ASCII)
 _MARKS: Final = ("pyproject.toml", "manage.py", "setup.py", ".git")
-_TAKEN: Final = frozenset({"tls", "password", "sentinel", "sentinels"})
-"""Names whose keys in Redis' group already mean something: ``REDIS_TLS_CA``."""
+_TAKEN: Final = frozenset({"tls", "password", "sentinel", "sentinels", "outbox"})
+"""Names whose keys already mean something: ``REDIS_TLS_CA``, ``TENURE_OUTBOX_URL``."""
+OUTBOX_KEY: Final = "TENURE_OUTBOX_URL"
 
 Credentials = Callable[[str], str | tuple[str, str] | None]
 """Called with a connection's name for each connection to Redis that is made, from any thread: returns a password, a
@@ -78,6 +79,8 @@ class Settings(Tuning, frozen=True, kw_only=True):
     url: str = ""
     """The store of the default connection, over everything that the environment says of it."""
     namespace: str = ""
+    outbox_url: str = ""
+    """The database that holds the outbox, over what the environment says of it."""
     environ: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The keys that connections are read from."""
     credentials: Credentials | None = None
@@ -97,7 +100,7 @@ class Settings(Tuning, frozen=True, kw_only=True):
         if name == DEFAULT:
             return self._default()
         if name.lower() in _TAKEN:
-            raise ConfigurationError("connection", f"{name!r} cannot name one: REDIS_{name.upper()}… has a meaning")
+            raise ConfigurationError("connection", f"{name!r} cannot name one: {_meaning(name)} has a meaning")
         scope = name.upper().replace("-", "_") + "_"
         # Of the group TENURE_ the URL alone: TENURE_MAIL_… and TENURE_NOTIFY_… are transports and channels, too.
         if f"TENURE_{scope}URL" in self.environ or any(
@@ -108,6 +111,23 @@ class Settings(Tuning, frozen=True, kw_only=True):
             default = self._default()
             return default if default.configured in _DRIVERS.get(name, (name,)) else self._plain(name)
         raise ConfigurationError(f"TENURE_{scope}URL", f"is not set, so there is no connection {name!r}")
+
+    def outbox(self) -> Address | None:
+        """Return the database that holds the outbox, or None; raises ``ConfigurationError``.
+
+        It is ``TENURE_OUTBOX_URL``, else ``DATABASE_URL`` where that is a database that tenure works with.
+        """
+        for url, key in ((self.outbox_url, "Tenure(outbox)"), (self.environ.get(OUTBOX_KEY, ""), OUTBOX_KEY)):
+            if url:
+                address = parse(url, key)
+                if address.driver not in _DRIVERS["sql"]:
+                    raise ConfigurationError(key, "must be a sqlite://, postgresql:// or mysql:// URL")
+                return address
+        try:
+            address = parse(self.environ.get("DATABASE_URL", ""), "DATABASE_URL")
+        except ConfigurationError:
+            return None  # it is other programs' too, and may be of a kind that is nothing to us
+        return address if address.driver in _DRIVERS["sql"] else None
 
     def __repr__(self) -> str:
         tuned = ", ".join(f"{field}={getattr(self, field)!r}" for field in Tuning.__struct_fields__)
@@ -218,6 +238,10 @@ class Settings(Tuning, frozen=True, kw_only=True):
             credentials=self.credentials,
             **msgspec.structs.asdict(tuning(self.environ, scope)),
         )
+
+
+def _meaning(name: str) -> str:
+    return OUTBOX_KEY if name.lower() == "outbox" else f"REDIS_{name.upper()}…"
 
 
 # --------------------------------------------------------------------------------------------------------- the project

@@ -21,7 +21,7 @@ from tenure.handle import JobHandle, Kept
 from tenure.lookout import Lookout
 from tenure.preparing import Preparing
 from tenure.queue import Pushed, PushOutcome
-from tenure.routes import Prepared, Promised, Route, Routes
+from tenure.routes import Outbox, Prepared, Promised, Route, Routes
 from tenure.tracing import Departure, Tracing, departing
 
 R = TypeVar("R")
@@ -40,13 +40,14 @@ class Dispatcher:
         events: Events,
         lookout: Lookout,
         tracing: Callable[[], Tracing | None],
+        outbox: Callable[[], Outbox | None],
     ) -> None:
         self._preparing = preparing
         self._composer = composer
         self._events = events
         self._lookout = lookout
         self._tracing = tracing
-        self._routes = Routes(events, self._tell)
+        self._routes = Routes(events, self._tell, outbox)
 
     async def push(self, call: Call[R], /) -> JobHandle[R]:
         """Store a call: see ``Tenure.push``."""

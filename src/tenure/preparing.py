@@ -135,7 +135,7 @@ def _require(connection: Connection, call: Call[Any] | Step, priority: int, keep
     durability = options.durability or below.durability
     if durability is not None and durability not in can.durability:
         raise NotSupported(can.driver, f"durability {durability}")
-    if options.transaction is not None and (durability or 1) > 1:
+    if options.transaction is not None and can.transactions and (durability or 1) > 1:
         raise NotSupported(
             can.driver, f"durability {durability} inside a transaction", "how durable its commit is, is the caller's"
         )

@@ -13,6 +13,7 @@ from tenure.errors import InvalidOption, NotSupported, StoreError
 from tenure.events import Events, PushFailed
 from tenure.options import Options
 from tenure.queue import Push, Pushed, feature
+from tenure.relaying import Relays
 
 logger: Final = logging.getLogger("tenure")
 
@@ -55,10 +56,10 @@ class Routes:
     Args:
         events: told of what could not be pushed after a commit.
         told: told of what was pushed after a commit.
-        outbox: takes jobs that a caller's transaction cannot store itself; None refuses them.
+        outbox: returns what takes jobs that a caller's transaction cannot store itself; None refuses them.
     """
 
-    def __init__(self, events: Events, told: Told, outbox: Outbox | None = None) -> None:
+    def __init__(self, events: Events, told: Told, outbox: Callable[[], Outbox | None] = lambda: None) -> None:
         self._events = events
         self._told = told
         self._outbox = outbox
@@ -72,10 +73,15 @@ class Routes:
             return AfterCommit(connection, options.after_commit, enlisted, self._told, self._events)
         if options.after_commit is not None:
             raise InvalidOption("give transaction or after_commit, not both; nothing was sent")
-        if self._outbox is None and not connection.capabilities.transactions:
-            raise NotSupported(connection.capabilities.driver, WITHIN, "after_commit= pushes once it is committed")
+        # Jobs of a store that no other process sees, nobody could move on.
+        outbox = self._outbox() if feature(connection.queue, Relays) else None
+        if outbox is None and not connection.capabilities.transactions:
+            hint = "after_commit= pushes once it is committed"
+            if feature(connection.queue, Relays):
+                hint += ", and an outbox (TENURE_OUTBOX_URL) keeps jobs in the transaction until then"
+            raise NotSupported(connection.capabilities.driver, WITHIN, hint)
         enlisted = enlist("transaction", options.transaction)
-        return Within(connection, options.transaction, enlisted, self._outbox)
+        return Within(connection, options.transaction, enlisted, outbox)
 
 
 @dataclass(frozen=True)

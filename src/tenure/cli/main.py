@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "restart": ("tenure.cli.restart:restart", "Ask all workers to finish what runs and exit."),
     "compositions": ("tenure.cli.compositions:compositions", "List, show, cancel or prune chains, batches, workflows."),
     "migrate": ("tenure.cli.migrate:migrate", "Make a database's tables, or bring them to this version."),
+    "relay": ("tenure.cli.relay:relay", "Move jobs from the outbox to their stores."),
     "health": ("tenure.cli.health:health", "Tell whether the store can be used."),
     "metrics": ("tenure.cli.metrics:metrics", "Print the store's view of its queues for Prometheus."),
     "doctor": ("tenure.cli.doctor:doctor", "Look at the store for what loses jobs."),

@@ -76,6 +76,15 @@ def queues(*declarations: str, **attributes: Any) -> Callable[[F], F]:
     return setting(*declarations, callback=_queues, metavar="NAME[,NAME]", **attributes)
 
 
+def names(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare an option of connections' names separated by commas, which only the command line sets."""
+    return spoken(*declarations, callback=_names, metavar="NAME[,NAME]", **attributes)
+
+
+def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+
+
 def chosen_queues(command: F) -> F:
     """Add ``--queue`` to a command that changes something: which queues, only the command line says."""
     option = spoken(
@@ -175,6 +184,12 @@ json_option: Callable[[Callable[..., Any]], Callable[..., Any]] = setting(
 
 def store_options(command: F) -> F:
     """Add what tells an operator's command which store to use, when the environment does not say it."""
+    add = setting("--connection", default="default", show_default=True, help="The named connection.")
+    return store_options_without_connection(add(command))
+
+
+def store_options_without_connection(command: F) -> F:
+    """Add the same for a command that is about several connections, or about none."""
     for add in (
         # The environment's own keys for these two are read by the configuration, as workers read them.
         spoken(
@@ -187,7 +202,6 @@ def store_options(command: F) -> F:
             callback=_namespace,
             help="The namespace of the application.  [env var: QUEUE_NAMESPACE]",
         ),
-        setting("--connection", default="default", show_default=True, help="The named connection."),
         spoken("--app", metavar="MODULE:ATTRIBUTE", help="Use the store of this application, which is imported."),
     ):
         command = add(command)

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import click
+import msgspec
 
 from tenure.cli import output
 from tenure.cli.options import json_option, queues, store_options
 from tenure.cli.output import age, say, table
 from tenure.cli.store import Store, Where, operate
 from tenure.operations import QueueOverview, overview
+from tenure.outgoing import OutboxLag
 
 _COLUMNS: Final = ("ready", "delayed", "leased", "lapsed", "failed", "unreadable", "size")
 
@@ -22,17 +24,19 @@ def status(names: tuple[str, ...] | None, *, as_json: bool, **where: Any) -> Non
     """Count the jobs of each queue.
 
     Leased jobs are running, or were when their worker died: lapsed ones are past their deadline and go to the next
-    worker that claims. The size is what waits: ready, delayed and lapsed.
+    worker that claims. The size is what waits: ready, delayed and lapsed. Where an outbox is configured, a second table
+    tells what waits in it for a relay.
     """
     counted = operate(Where(**where), lambda store: _count(store, names))
-    (_print_json if as_json else _print_table)(counted)
+    (_print_json if as_json else _print_table)(*counted)
 
 
-async def _count(store: Store, names: Sequence[str] | None) -> Sequence[QueueOverview]:
-    return await overview(store.operations, await store.queues(names), **store.on)
+async def _count(store: Store, names: Sequence[str] | None) -> tuple[Sequence[QueueOverview], Sequence[OutboxLag]]:
+    counted = await overview(store.operations, await store.queues(names), **store.on)
+    return counted, await store.outbox(names)
 
 
-def _print_json(counted: Sequence[QueueOverview]) -> None:
+def _print_json(counted: Sequence[QueueOverview], waiting: Sequence[OutboxLag]) -> None:
     rows = [
         {
             "queue": queue.name,
@@ -42,10 +46,10 @@ def _print_json(counted: Sequence[QueueOverview]) -> None:
         }
         for queue in counted
     ]
-    say(output.as_json({"queues": rows}))
+    say(output.as_json({"queues": rows, "outbox": [msgspec.structs.asdict(one) for one in waiting]}))
 
 
-def _print_table(counted: Sequence[QueueOverview]) -> None:
+def _print_table(counted: Sequence[QueueOverview], waiting: Sequence[OutboxLag]) -> None:
     rows = [
         (
             queue.name,
@@ -56,3 +60,7 @@ def _print_table(counted: Sequence[QueueOverview]) -> None:
         for queue in counted
     ]
     say(table(("queue", *_COLUMNS, "oldest", "paused"), rows))
+    if waiting:
+        say("\nin the outbox")
+        rows = [(one.connection, one.queue, one.jobs, age(one.oldest_age)) for one in waiting]
+        say(table(("connection", "queue", "jobs", "oldest"), rows))

@@ -7,9 +7,11 @@ from typing import TypedDict, TypeVar
 import msgspec
 
 from tenure.app import Tenure
+from tenure.cli.output import inert, note
 from tenure.cli.target import find_app
-from tenure.errors import NotSupported
+from tenure.errors import NotSupported, StoreRefused, TenureError
 from tenure.operations import Operations
+from tenure.outgoing import OutboxLag
 
 T = TypeVar("T")
 
@@ -36,12 +38,29 @@ class Store:
         able = app.queue(connection).capabilities
         if not able.shared:
             raise NotSupported(able.driver, "operating it from here", "its jobs are known to their own process only")
+        self._app = app
         self.operations: Operations = app.operate
         self.on: On = {"connection": connection}
 
     async def queues(self, named: Sequence[str] | None = None) -> Sequence[str]:
         """Return the queues that were named, or all that the store knows."""
         return named if named is not None else await self.operations.queues(**self.on)
+
+    async def outbox(self, named: Sequence[str] | None = None) -> Sequence[OutboxLag]:
+        """Return what waits in the outbox for the queues that were named, or all; nothing when there is no outbox.
+
+        One that cannot be read is told of, and is no reason not to tell the rest.
+        """
+        try:
+            if self._app.settings.outbox() is None:
+                return []
+            waiting = await self._app.outbox_lag()
+        except TenureError as error:
+            # DATABASE_URL may name a database that has nothing to do with tenure.
+            if not isinstance(error, StoreRefused) or error.code != "NOTABLES":
+                note(f"tenure: what waits in the outbox is not known: {inert(error)}")
+            return []
+        return [one for one in waiting if named is None or one.queue in named]
 
 
 def operate(where: Where, action: Callable[[Store], Awaitable[T]]) -> T:

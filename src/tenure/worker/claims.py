@@ -12,13 +12,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from tenure.errors import StoreError
+from tenure.outage import pause
 from tenure.queue import Aside, Claimed, Lease, Queue
 from tenure.worker.held import Held, HeldLeases
 from tenure.worker.limits import Limits
 from tenure.worker.line import Line
 from tenure.worker.marker import RestartMarker
 from tenure.worker.options import ExitReason
-from tenure.worker.outage import pause
 from tenure.worker.rota import Asked, Rota
 from tenure.worker.shares import ordering
 

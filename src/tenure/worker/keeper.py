@@ -13,9 +13,9 @@ from typing import Final
 
 from tenure.effects import Effects
 from tenure.errors import OutcomeUnknown, StoreError
+from tenure.outage import Outage
 from tenure.queue import Keeper, Renewal
 from tenure.worker.held import Held, HeldLeases, Stage, Stop
-from tenure.worker.outage import Outage
 
 LONGEST_INTERVAL: Final = 1.0
 """Seconds between renewals at most, however long the lease: the answer also brings cancel requests."""

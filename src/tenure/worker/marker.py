@@ -10,8 +10,8 @@ from typing import Final, cast
 
 from tenure.errors import StoreError
 from tenure.operating import Control
+from tenure.outage import Outage
 from tenure.queue import Queue, feature
-from tenure.worker.outage import Outage
 
 INTERVAL: Final = 1.0
 """Seconds between two looks, at least."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tenure.errors import StoreError
-from tenure.worker.outage import Outage
+from tenure.outage import Outage
 
 
 class Asked(NamedTuple):

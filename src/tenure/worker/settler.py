@@ -18,9 +18,9 @@ import msgspec
 from tenure.effects import Effects
 from tenure.errors import OutcomeUnknown, StoreError
 from tenure.events import JobSucceeded
+from tenure.outage import Outage, delay_after
 from tenure.queue import Ack, Failure, Queue, Settled, Settlement
 from tenure.worker.held import Held, HeldLeases, Stage
-from tenure.worker.outage import Outage, delay_after
 from tenure.worker.reports import Reports
 
 SPREAD: Final = 0.05

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, cast
 from tenure.app import Tenure
 from tenure.errors import WrongContext
 from tenure.naming import new_holder
+from tenure.outage import LONGEST_DELAY
 from tenure.queue import DEFAULT_CRASH_LIMIT, Queue, feature
 from tenure.registry import DEFAULT_QUEUE
 from tenure.results import Results
@@ -35,7 +36,6 @@ from tenure.worker.marker import RestartMarker, control
 from tenure.worker.opening import Opening
 from tenure.worker.options import ExitReason, WorkerOptions
 from tenure.worker.orders import Orders
-from tenure.worker.outage import LONGEST_DELAY
 from tenure.worker.processes.loading import has_process_jobs, load_of
 from tenure.worker.processes.pool import Processes
 from tenure.worker.progress import ProgressBoard

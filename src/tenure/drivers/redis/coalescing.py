@@ -75,7 +75,9 @@ class Pushes:
         """Store the jobs by the call of that number; see ``tenure.relaying.Relays``."""
         bulk = Bulk(jobs, self._capabilities)
         if len(bulk.parts) > 1:
-            raise InvalidOption("a numbered push carries jobs of one queue and one class, in one call; nothing was sent")
+            raise InvalidOption(
+                "a numbered push carries jobs of one queue and one class, in one call; nothing was sent"
+            )
         for part in bulk.parts:
             known = await self._know(part.queue)
             lane = lane_of(client, number)

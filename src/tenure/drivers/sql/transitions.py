@@ -33,9 +33,7 @@ class Transitions(Protocol[Tx_contra]):
         """Store each job whose id does not exist yet, in whatever state."""
         ...
 
-    def push_numbered(
-        self, transaction: Tx_contra, /, client: str, number: int, jobs: Sequence[Push]
-    ) -> list[Pushed]:
+    def push_numbered(self, transaction: Tx_contra, /, client: str, number: int, jobs: Sequence[Push]) -> list[Pushed]:
         """Store the jobs by a call that the caller numbers, unless that was done: see ``tenure.relaying.Relays``."""
         ...
 

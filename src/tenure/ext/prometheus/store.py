@@ -9,7 +9,9 @@ from prometheus_client.registry import Collector
 
 from tenure.app import Tenure
 from tenure.config import DEFAULT
+from tenure.errors import StoreRefused
 from tenure.operations import QueueOverview, overview
+from tenure.outgoing import OutboxLag
 
 MOST_QUEUES: Final = 1000
 """Queues that are told of one by one; ``tenure_queues`` counts all of them."""
@@ -19,8 +21,11 @@ STATES: Final = ("ready", "delayed", "leased", "lapsed", "failed", "unreadable")
 class StoreMetrics(Collector):
     """What one look at the store brought. A new look makes a new one: ``await StoreMetrics.of(app)``."""
 
-    def __init__(self, queues: Sequence[QueueOverview], *, known: int | None = None) -> None:
+    def __init__(
+        self, queues: Sequence[QueueOverview], *, known: int | None = None, outbox: Sequence[OutboxLag] = ()
+    ) -> None:
         self._queues = queues
+        self._outbox = outbox
         self._known = len(queues) if known is None else known
 
     @classmethod
@@ -29,8 +34,11 @@ class StoreMetrics(Collector):
 
         Raises ``ConnectionFailed``, ``OutcomeUnknown`` and ``StoreRefused``.
         """
+        outbox = [] if app.settings.outbox() is None else await _outbox(app)
         names = await app.operate.queues(connection=connection) if queues is None else queues
-        return cls(await overview(app.operate, names[:MOST_QUEUES], connection=connection), known=len(names))
+        return cls(
+            await overview(app.operate, names[:MOST_QUEUES], connection=connection), known=len(names), outbox=outbox
+        )
 
     def text(self) -> bytes:
         """Return them in Prometheus' text form."""
@@ -55,3 +63,24 @@ class StoreMetrics(Collector):
             if queue.paused is not None:
                 paused.add_metric([queue.name], float(queue.paused))
         yield from (jobs, oldest, paused)
+        waiting = GaugeMetricFamily(
+            "tenure_outbox_jobs", "Jobs that wait in the outbox for a relay.", labels=["connection", "queue"]
+        )
+        age = GaugeMetricFamily(
+            "tenure_outbox_oldest_age_seconds",
+            "How long the oldest job has waited in the outbox.",
+            labels=["connection", "queue"],
+        )
+        for one in self._outbox:
+            waiting.add_metric([one.connection, one.queue], one.jobs)
+            age.add_metric([one.connection, one.queue], one.oldest_age)
+        yield from (waiting, age)
+
+
+async def _outbox(app: Tenure) -> list[OutboxLag]:
+    try:
+        return await app.outbox_lag()
+    except StoreRefused as error:
+        if error.code == "NOTABLES":  # DATABASE_URL may name a database that has nothing to do with tenure
+            return []
+        raise

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from tenure.outage import pause
 from tenure.worker import platform
-from tenure.worker.outage import pause
 from tenure.worker.supervisor.child import Child, Launch
 from tenure.worker.supervisor.releasing import Releases
 from tenure.worker.supervisor.reports import SupervisorReports

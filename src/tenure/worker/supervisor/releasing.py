@@ -11,8 +11,8 @@ from typing import Final, cast
 
 from tenure.errors import StoreError
 from tenure.operating import Holdings
+from tenure.outage import Outage
 from tenure.queue import Lease, Queue, Release, Settled, feature
-from tenure.worker.outage import Outage
 from tenure.worker.supervisor.child import Child
 from tenure.worker.supervisor.reports import SupervisorReports
 

@@ -7,8 +7,8 @@ its replacement claims, and is told to retire then: there is no gap.
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from tenure.outage import pause
 from tenure.worker.options import ExitReason
-from tenure.worker.outage import pause
 from tenure.worker.supervisor.backoff import Backoff
 from tenure.worker.supervisor.child import Child
 from tenure.worker.supervisor.reports import SupervisorReports

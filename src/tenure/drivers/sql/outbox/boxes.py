@@ -14,6 +14,10 @@ T = TypeVar("T")
 class Access(Protocol):
     """How one kind of database runs the steps. Blocking, one thread at a time; raises ``StoreError``."""
 
+    def there(self) -> bool:
+        """Tell whether there are tables, where looking for them would make them."""
+        ...
+
     def read(self, step: Callable[[Desk], T]) -> T:
         """Run a step that changes nothing."""
         ...
@@ -45,8 +49,8 @@ class Box:
         return self._access.read(moving.lines)
 
     def lag(self) -> list[Waiting]:
-        """Return what waits in each line."""
-        return self._access.read(moving.lag)
+        """Return what waits in each line; nothing is made for it."""
+        return self._access.read(moving.lag) if self._access.there() else []
 
     @contextmanager
     def locked(self, line: Line) -> Iterator[bool]:

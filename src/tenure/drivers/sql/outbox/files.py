@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -13,6 +14,7 @@ from tenure.drivers.sql.outbox import statements
 from tenure.drivers.sql.outbox.lines import Line
 from tenure.drivers.sql.outbox.moving import Desk
 from tenure.drivers.sql.server.texts import Differ, Statement
+from tenure.drivers.sql.sqlite import faults
 from tenure.drivers.sql.sqlite.forking import Sessions
 from tenure.drivers.sql.sqlite.session import Location
 from tenure.drivers.sql.sqlite.transaction import Transaction
@@ -60,7 +62,12 @@ class FileAccess:
     """See ``Access``. SQLite has no lock that ends with its holder and lets others write: a line is held for a time."""
 
     def __init__(self, location: Location) -> None:
+        self._location = location
         self._session = Sessions(location).new(Waiters())
+
+    def there(self) -> bool:
+        """Tell whether the file has the tables: opening it as ours would make them."""
+        return has_tables(self._location)
 
     def read(self, step: Callable[[Desk], T]) -> T:
         """Run a step that changes nothing."""
@@ -85,6 +92,18 @@ class FileAccess:
     def close(self) -> None:
         """Close what is open; idempotent. The next use opens again."""
         self._session.close()
+
+
+def has_tables(location: Location) -> bool:
+    """Tell whether a file has the outbox's tables; it is only read."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{location.path.as_uri()}?mode=ro", uri=True)) as file:
+            found = file.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tenure_outbox'")
+            return found.fetchone() is not None
+    except sqlite3.Error as error:
+        if not location.path.exists():
+            return False
+        raise faults.translated(error, str(location.path)) from error
 
 
 def _take(desk: Desk, line: Line) -> bool:

@@ -45,6 +45,10 @@ class ServerAccess:
         self._session = Session(place, Waiters())
         self._locking: Connection | None = None
 
+    def there(self) -> bool:
+        """Return True: a statement tells when tables are missing, and makes none."""
+        return True
+
     def read(self, step: Callable[[Desk], T]) -> T:
         """Run a step that changes nothing."""
         return self._session.read(lambda transaction: step(_Desk(transaction)))
@@ -67,7 +71,7 @@ class ServerAccess:
     def _lock(self, try_lock: Step) -> bool:
         if self._locking is None:
             self._locking = self._place.server.connect()
-        begin = [("BEGIN", {})] if self._place.server.dialect == "postgresql" else []
+        begin: list[Step] = [("BEGIN", {})] if self._place.server.dialect == "postgresql" else []
         try:
             return bool(self._locking.script([*begin, try_lock])[-1].rows[0][0])
         except (Lost, Again) as error:

@@ -1,6 +1,7 @@
 """Writing jobs for other stores by a caller's own connection, in the middle of its transaction."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from tenure.drivers.sql.outbox import statements
@@ -17,6 +18,9 @@ from tenure.enlisting import Statements
 from tenure.errors import ConnectionFailed, StoreRefused
 from tenure.queue import Push
 from tenure.waiting import Waiters
+
+BRIEF: Final = 1.0
+"""Seconds to wait for a file in which tables are to be made: who holds its lock may be the caller."""
 
 
 class Writer(Protocol):
@@ -54,9 +58,7 @@ class ServerWriter:
             if theirs[-1] != self._ours[-1]:  # in another schema
                 return False
             for part in parts(jobs):
-                connection.insert(
-                    texts.of(statements.ADD), [_row(namespace, target, job, int(now)) for job in part]
-                )
+                connection.insert(texts.of(statements.ADD), [_row(namespace, target, job, int(now)) for job in part])
         return True
 
     def _whereabouts(self) -> tuple[Any, ...]:
@@ -71,9 +73,7 @@ class ServerWriter:
 
 
 _COLUMNS: Final = tuple(statements.ADD.columns)
-_ADD: Final = (
-    f"INSERT INTO tenure_outbox ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
-)
+_ADD: Final = f"INSERT INTO tenure_outbox ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
 
 
 class FileWriter:
@@ -94,9 +94,19 @@ class FileWriter:
         return True
 
     def _prepare(self) -> None:
-        session = Sessions(self._location).new(Waiters())
-        session.read(lambda _: None)
-        session.close()
+        session = Sessions(replace(self._location, timeout=BRIEF)).new(Waiters())
+        try:
+            session.read(lambda _: None)
+        except StoreRefused as error:
+            if error.code != "BUSY":
+                raise
+            raise StoreRefused(
+                "NOTABLES",
+                "the file has no tables of this tenure's yet, and none can be made while a transaction writes to it: "
+                "run `tenure relay --once` before",
+            ) from error
+        finally:
+            session.close()
 
 
 def _row(namespace: str, target: str, job: Push, now: int) -> dict[str, Any]:

@@ -5,10 +5,11 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from typing import Final
 
-from tenure.errors import StoreError
+from tenure.errors import TenureError
 
-logger: logging.Logger = logging.getLogger("tenure.worker")
+WORKER: Final = logging.getLogger("tenure.worker")
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 2.0
@@ -21,9 +22,15 @@ class Outage:
     Not safe from several threads: each loop has its own.
     """
 
-    def __init__(self, doing: str, uniform: Callable[[float, float], float] = random.uniform) -> None:
+    def __init__(
+        self,
+        doing: str,
+        uniform: Callable[[float, float], float] = random.uniform,
+        logger: logging.Logger = WORKER,
+    ) -> None:
         self._doing = doing
         self._uniform = uniform
+        self._logger = logger
         self._failures = 0
         self._since = 0.0
         self.failed_calls: int = 0
@@ -36,12 +43,12 @@ class Outage:
         """Whether the last call failed."""
         return self._failures > 0
 
-    def failed(self, error: StoreError) -> float:
+    def failed(self, error: TenureError) -> float:
         """Note a failure, and return the seconds to wait: 0.1 doubling to 2, jittered by half."""
         if self._failures == 0:
             self._since = time.monotonic()
             self.begun += 1
-            logger.warning("%s failed, and is tried again until it succeeds: %s", self._doing, _line(error))
+            self._logger.warning("%s failed, and is tried again until it succeeds: %s", self._doing, _line(error))
         self._failures += 1
         self.failed_calls += 1
         return delay_after(self._failures, self._uniform)
@@ -50,7 +57,7 @@ class Outage:
         """Note a success."""
         if self._failures:
             seconds = time.monotonic() - self._since
-            logger.warning("%s works again after %.1f s and %d failures", self._doing, seconds, self._failures)
+            self._logger.warning("%s works again after %.1f s and %d failures", self._doing, seconds, self._failures)
             self._failures = 0
 
 
@@ -71,6 +78,6 @@ async def pause(seconds: float, until: asyncio.Event) -> None:
             return
 
 
-def _line(error: StoreError) -> str:
+def _line(error: TenureError) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:300]}"
