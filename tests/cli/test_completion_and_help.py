@@ -31,7 +31,19 @@ def test_the_list_in_the_help_says_what_each_command_says_of_itself(tenure: Prog
 
 
 def test_every_option_has_a_help_or_says_its_choices_and_can_be_set_in_the_environment() -> None:
-    spoken = {"--all", "--check", "--cursor", "--force", "--from", "--hours", "--id", "--kwargs", "--live", "--name"}
+    spoken = {
+        "--all",
+        "--check",
+        "--cursor",
+        "--database",
+        "--force",
+        "--from",
+        "--hours",
+        "--id",
+        "--kwargs",
+        "--live",
+        "--name",
+    }
     spoken |= {"--namespace", "--sql", "--url"}
     changing = {"cancel", "clear", "forget", "prune", "retry"}
     for command in commands().values():

@@ -209,7 +209,8 @@ async def test_a_lease_of_an_old_file_is_still_settled(path: pathlib.Path, opene
         # What the older tenure would have left, had it claimed the job itself.
         connection.executescript(
             "DROP TABLE tenure_paused; DROP TABLE tenure_settings; DROP TABLE tenure_endings; "
-            "DROP TABLE tenure_progress; DROP TABLE tenure_outbox; DROP TABLE tenure_outbox_relay; DROP TABLE tenure_clients; "
+            "DROP TABLE tenure_progress; DROP TABLE tenure_outbox; DROP TABLE tenure_outbox_relay; "
+            "DROP TABLE tenure_clients; "
             "ALTER TABLE tenure_jobs DROP COLUMN keep; PRAGMA user_version = 1;"
         )
     assert [one.value for one in await opened().settle([Ack(lease)])] == ["done"]

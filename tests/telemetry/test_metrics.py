@@ -162,7 +162,7 @@ def exposed() -> set[str]:
     supervised.register(TallyCollector(Tally(), 1))
     texts = (
         WorkerMetrics(app, Vitals(1)).text(),
-        StoreMetrics([QueueOverview("a", nothing, False)]).text(),
+        StoreMetrics([QueueOverview("a", nothing, False)], outbox=[waiting]).text(),
         generate_latest(supervised),
     )
     declared = [line.split()[2:4] for text in texts for line in text.decode().splitlines() if "# TYPE" in line]

@@ -12,9 +12,9 @@ import pytest
 from tenure import Tenure
 from tenure.errors import ConnectionFailed, OutcomeUnknown, StoreError, StoreRefused
 from tenure.events import JobSucceeded, LeaseLost, RenewalFailed, SettlementLost
+from tenure.outage import Outage
 from tenure.queue import Queue, Settlement
 from tenure.worker import ExitReason, Worker, WorkerOptions
-from tenure.outage import Outage
 from tests.support import servers
 from tests.support.absent import not_proven
 from tests.worker.support import for_a_while, heard, nothing_left, until, until_counts, working

@@ -77,8 +77,8 @@ def queues(*declarations: str, **attributes: Any) -> Callable[[F], F]:
 
 
 def names(*declarations: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option of connections' names separated by commas, which only the command line sets."""
-    return spoken(*declarations, callback=_names, metavar="NAME[,NAME]", **attributes)
+    """Declare a setting of connections' names separated by commas, in any order."""
+    return setting(*declarations, callback=_names, metavar="NAME[,NAME]", **attributes)
 
 
 def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:

@@ -31,12 +31,14 @@ def status(names: tuple[str, ...] | None, *, as_json: bool, **where: Any) -> Non
     (_print_json if as_json else _print_table)(*counted)
 
 
-async def _count(store: Store, names: Sequence[str] | None) -> tuple[Sequence[QueueOverview], Sequence[OutboxLag]]:
+async def _count(
+    store: Store, names: Sequence[str] | None
+) -> tuple[Sequence[QueueOverview], Sequence[OutboxLag] | None]:
     counted = await overview(store.operations, await store.queues(names), **store.on)
     return counted, await store.outbox(names)
 
 
-def _print_json(counted: Sequence[QueueOverview], waiting: Sequence[OutboxLag]) -> None:
+def _print_json(counted: Sequence[QueueOverview], waiting: Sequence[OutboxLag] | None) -> None:
     rows = [
         {
             "queue": queue.name,
@@ -46,10 +48,11 @@ def _print_json(counted: Sequence[QueueOverview], waiting: Sequence[OutboxLag]) 
         }
         for queue in counted
     ]
-    say(output.as_json({"queues": rows, "outbox": [msgspec.structs.asdict(one) for one in waiting]}))
+    more = {} if waiting is None else {"outbox": [msgspec.structs.asdict(one) for one in waiting]}
+    say(output.as_json({"queues": rows, **more}))
 
 
-def _print_table(counted: Sequence[QueueOverview], waiting: Sequence[OutboxLag]) -> None:
+def _print_table(counted: Sequence[QueueOverview], waiting: Sequence[OutboxLag] | None) -> None:
     rows = [
         (
             queue.name,

@@ -46,20 +46,20 @@ class Store:
         """Return the queues that were named, or all that the store knows."""
         return named if named is not None else await self.operations.queues(**self.on)
 
-    async def outbox(self, named: Sequence[str] | None = None) -> Sequence[OutboxLag]:
-        """Return what waits in the outbox for the queues that were named, or all; nothing when there is no outbox.
+    async def outbox(self, named: Sequence[str] | None = None) -> Sequence[OutboxLag] | None:
+        """Return what waits in the outbox for the queues that were named, or all; None when there is no outbox.
 
         One that cannot be read is told of, and is no reason not to tell the rest.
         """
         try:
             if self._app.settings.outbox() is None:
-                return []
+                return None
             waiting = await self._app.outbox_lag()
         except TenureError as error:
             # DATABASE_URL may name a database that has nothing to do with tenure.
             if not isinstance(error, StoreRefused) or error.code != "NOTABLES":
                 note(f"tenure: what waits in the outbox is not known: {inert(error)}")
-            return []
+            return None
         return [one for one in waiting if named is None or one.queue in named]
 
 

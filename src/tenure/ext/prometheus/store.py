@@ -1,5 +1,6 @@
 """The store's own view of its queues: how many jobs are where, whoever works on them."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -9,9 +10,11 @@ from prometheus_client.registry import Collector
 
 from tenure.app import Tenure
 from tenure.config import DEFAULT
-from tenure.errors import StoreRefused
+from tenure.errors import StoreError, StoreRefused
 from tenure.operations import QueueOverview, overview
 from tenure.outgoing import OutboxLag
+
+logger: Final = logging.getLogger("tenure")
 
 MOST_QUEUES: Final = 1000
 """Queues that are told of one by one; ``tenure_queues`` counts all of them."""
@@ -22,7 +25,7 @@ class StoreMetrics(Collector):
     """What one look at the store brought. A new look makes a new one: ``await StoreMetrics.of(app)``."""
 
     def __init__(
-        self, queues: Sequence[QueueOverview], *, known: int | None = None, outbox: Sequence[OutboxLag] = ()
+        self, queues: Sequence[QueueOverview], *, known: int | None = None, outbox: Sequence[OutboxLag] | None = None
     ) -> None:
         self._queues = queues
         self._outbox = outbox
@@ -34,11 +37,10 @@ class StoreMetrics(Collector):
 
         Raises ``ConnectionFailed``, ``OutcomeUnknown`` and ``StoreRefused``.
         """
-        outbox = [] if app.settings.outbox() is None else await _outbox(app)
+        outbox = None if app.settings.outbox() is None else await _outbox(app)
         names = await app.operate.queues(connection=connection) if queues is None else queues
-        return cls(
-            await overview(app.operate, names[:MOST_QUEUES], connection=connection), known=len(names), outbox=outbox
-        )
+        counted = await overview(app.operate, names[:MOST_QUEUES], connection=connection)
+        return cls(counted, known=len(names), outbox=outbox)
 
     def text(self) -> bytes:
         """Return them in Prometheus' text form."""
@@ -63,6 +65,8 @@ class StoreMetrics(Collector):
             if queue.paused is not None:
                 paused.add_metric([queue.name], float(queue.paused))
         yield from (jobs, oldest, paused)
+        if self._outbox is None:
+            return
         waiting = GaugeMetricFamily(
             "tenure_outbox_jobs", "Jobs that wait in the outbox for a relay.", labels=["connection", "queue"]
         )
@@ -77,10 +81,11 @@ class StoreMetrics(Collector):
         yield from (waiting, age)
 
 
-async def _outbox(app: Tenure) -> list[OutboxLag]:
+async def _outbox(app: Tenure) -> list[OutboxLag] | None:
     try:
-        return await app.outbox_lag()
-    except StoreRefused as error:
-        if error.code == "NOTABLES":  # DATABASE_URL may name a database that has nothing to do with tenure
-            return []
-        raise
+        return (await app.outbox_lag())[:MOST_QUEUES]
+    except StoreError as error:
+        # DATABASE_URL may name a database that has nothing to do with tenure.
+        if not isinstance(error, StoreRefused) or error.code != "NOTABLES":
+            logger.warning("what waits in the outbox is not known: %s", error)
+        return None
