@@ -44,7 +44,7 @@ def test_every_option_has_a_help_or_says_its_choices_and_can_be_set_in_the_envir
         "--live",
         "--name",
     }
-    spoken |= {"--namespace", "--sql", "--url"}
+    spoken |= {"--database", "--namespace", "--sql", "--url"}
     changing = {"cancel", "clear", "forget", "prune", "retry"}
     for command in commands().values():
         for option in command.params:

@@ -17,6 +17,7 @@ from tenure.ext.prometheus import StoreMetrics, WorkerMetrics
 from tenure.ext.prometheus.crew import TallyCollector
 from tenure.ext.prometheus.worker import UNKNOWN
 from tenure.operations import QueueOverview
+from tenure.outgoing import OutboxLag
 from tenure.queue import Counts
 from tenure.worker import Worker, WorkerOptions
 from tenure.worker.supervisor import Tally
@@ -158,6 +159,7 @@ def exposed() -> set[str]:
     """The names of all metrics that there are, and those of their samples."""
     app = Tenure("memory://")
     nothing = Counts(ready=0, delayed=0, leased=0, lapsed=0, failed=0, unreadable=0, oldest_age=None)
+    waiting = OutboxLag(connection="default", queue="a", jobs=1, oldest_age=1.0)
     supervised = CollectorRegistry()
     supervised.register(TallyCollector(Tally(), 1))
     texts = (
