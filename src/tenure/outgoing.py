@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,19 +34,25 @@ class Outgoing:
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self._settings = settings
-        self._writers: dict[str, Writer] = {}
 
     def outbox(self) -> Outbox | None:
         """Return what takes jobs in a caller's transaction; None when no outbox is configured."""
-        address = self._settings().outbox()
-        return None if address is None else partial(self._write, address)
+        return None if self._address is None else self._write
 
-    def _write(
-        self, address: Address, caller: Statements, connection: Connection, jobs: Sequence[Push]
-    ) -> Sequence[Pushed]:
-        place = address.url or address.path
-        writer = self._writers.get(place) or self._writers.setdefault(place, _writer(address))
-        if not writer.write(caller, connection.settings.namespace, connection.name, jobs):
+    @cached_property
+    def _address(self) -> Address | None:
+        return self._settings().outbox()
+
+    @cached_property
+    def _writer(self) -> "Writer":
+        assert self._address is not None, "it was looked for"
+        _require(self._address)
+        from tenure.drivers.sql.outbox import writer_of  # noqa: PLC0415 - keeps `import tenure` light
+
+        return writer_of(self._address)
+
+    def _write(self, caller: Statements, connection: Connection, jobs: Sequence[Push]) -> Sequence[Pushed]:
+        if not self._writer.write(caller, connection.settings.namespace, connection.name, jobs):
             raise NotSupported(
                 connection.capabilities.driver,
                 f"{WITHIN} of another database than its own, or the outbox's",
@@ -87,13 +93,6 @@ def belongs(settings: Settings, line: "Line") -> bool:
     except ConfigurationError:
         own = settings.namespace or path_namespace()
     return line.namespace == own
-
-
-def _writer(address: Address) -> "Writer":
-    _require(address)
-    from tenure.drivers.sql.outbox import writer_of  # noqa: PLC0415 - keeps `import tenure` light
-
-    return writer_of(address)
 
 
 def _require(address: Address) -> None:

@@ -12,6 +12,7 @@ import click
 
 from tenure.app import Tenure
 from tenure.cli import logs
+from tenure.cli.errors import CommandFailed
 from tenure.cli.opened import with_app
 from tenure.cli.options import names, setting, spoken, store_options_without_connection
 from tenure.cli.store import Where
@@ -65,7 +66,10 @@ def relay(
             logger.info("relay started")
             return await moving.run(stopping)
 
-    moved = with_app(Where(connection="default", **where), move)
+    try:
+        moved = with_app(Where(connection="default", **where), move)
+    except asyncio.CancelledError:
+        raise CommandFailed("broken off by a second signal; the next relay repeats what was under way") from None
     say(f"moved {moved} job{'' if moved == 1 else 's'}")
 
 
