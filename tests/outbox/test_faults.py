@@ -25,7 +25,7 @@ from tenure.queue import Ack, Pushed
 from tenure.relaying import Forgotten
 from tests.outbox.conftest import Open
 from tests.outbox.support import Scene
-from tests.support import databases
+from tests.support import databases, processes
 from tests.support.absent import not_proven
 from tests.support.processes import eventually, eventually_async
 from tests.support.proxy import Proxy
@@ -231,6 +231,29 @@ async def test_a_call_that_is_lost_on_the_way_makes_no_second_job(
     scene = toward(scene, own_valkey.url)
     assert await asyncio.to_thread(scene.moved) == list(range(600))
     await scene.app.aclose()
+
+
+def test_a_relay_that_is_killed_before_its_answer_comes_is_followed_by_one_that_repeats_it(
+    open_scene: Open, own_valkey: Server
+) -> None:
+    with Proxy(own_valkey.socket) as proxy:
+        scene = toward(open_scene("psycopg", "valkey"), proxy.url)
+        environ = {"TENURE_URL": proxy.url, "TENURE_OUTBOX_URL": scene.store, "QUEUE_NAMESPACE": scene.namespace}
+        direct = toward(scene, own_valkey.url)
+        with processes.python("-m", "tenure", "relay", env=environ) as relay:
+            commit(scene, 1)
+            eventually(lambda: scene.lag() == {}, 20, what="the first job is moved")
+            proxy.blackhole()
+            commit(scene, 2, 3)
+            eventually(lambda: direct.app.counts_sync(QUEUE).ready == 3, 20, what="the server has them")
+            relay.kill9()
+        assert run_all(direct) == [1, 1, 1]
+        assert scene.lag() == {("default", QUEUE): 2}
+        assert direct.relay() == 2
+        assert direct.lag() == {}
+        assert direct.app.counts_sync(QUEUE).size == 0, "nothing is there a second time"
+        direct.app.close_sync()
+        scene.app.close_sync()
 
 
 async def test_an_outage_of_the_store_is_outlived_and_holds_up_no_other_store(

@@ -17,10 +17,11 @@ from django.db import DatabaseError, connections, transaction
 from tenure import Injected, InvalidOption, NotSupported, Tenure, current
 from tenure.context import Current
 from tenure.errors import StaleLease, StoreRefused, WrongContext
+from tenure.outbox import Relay
 from tenure.portal import blocking
 from tenure.queue import Release
 from tests.support.databases import Database
-from tests.transactions.support import QUEUE, Base, WentWrong, file_url, make_app, pushed_sync, pushing
+from tests.transactions.support import QUEUE, Base, WentWrong, file_url, make_app, note, pushed, pushed_sync, pushing
 from tests.worker.support import drain
 
 
@@ -244,3 +245,23 @@ def test_a_whole_handler_may_be_such_a_block(app: Tenure, alias: str, namespace:
             app.job(name="wrong", **cast("Any", wrong))(write)
     with pytest.raises(InvalidOption, match="atomic is for plain functions"):
         app.job(name="wrong", atomic=alias)(never)
+
+
+def test_jobs_of_another_store_wait_in_the_outbox(
+    app: Tenure, alias: str, namespace: str, tmp_path: pathlib.Path
+) -> None:
+    elsewhere = Tenure(f"sqlite:///{tmp_path}/jobs.sqlite", namespace=namespace, outbox=app.settings.url)
+    elsewhere.job(note)
+    with atomic(alias):
+        insert(alias, 1, namespace)
+        calls = [pushing(elsewhere, number) for number in range(600)]
+        elsewhere.push_many_sync(calls, transaction=alias)
+        with contextlib.suppress(WentWrong), atomic(alias):
+            push(elsewhere, 1000, transaction=alias)
+            raise WentWrong
+    with contextlib.suppress(WentWrong), atomic(alias):
+        push(elsewhere, 1001, transaction=alias)
+        raise WentWrong
+    assert blocking("relay", Relay(elsewhere).once) == 600
+    assert blocking("pushed", lambda: pushed(elsewhere, 1000)) == list(range(600))
+    elsewhere.close_sync()

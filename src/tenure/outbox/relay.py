@@ -76,33 +76,43 @@ class Relay:
         Neither the outbox nor a store that fails ends it: it tries again, after 0.1 seconds growing to 2. A call that
         is under way when it is to stop has five seconds to end. Raises ``ConfigurationError``.
         """
-        outbox = self._open()
-        outage = Outage("looking into the outbox", logger=logger)
         before = self._moved
         carriers: dict[str, _Carrier] = {}
-        try:
-            while not stopping.is_set():
-                try:
-                    waiting = self._ours(await outbox.call(outbox.box.lines))
-                except TenureError as error:
-                    await pause(outage.failed(error), stopping)
-                    continue
-                outage.succeeded()
-                for target in dict.fromkeys(line.target for line in waiting):
-                    if target not in carriers and (carrier := self._carrier(target, stopping)) is not None:
-                        carriers[target] = carrier
-                for target, carrier in carriers.items():
-                    carrier.give([line for line in waiting if line.target == target])
-                await pause(POLL, stopping)
-        finally:
-            for carrier in carriers.values():
-                carrier.end()
-            if carriers:
-                await asyncio.wait([carrier.task for carrier in carriers.values()], timeout=GRACE)
-            for carrier in carriers.values():
-                await carrier.close()
-            await outbox.close()
+        async with contextlib.AsyncExitStack() as stack:
+            outbox = self._open()
+            stack.push_async_callback(outbox.close)
+            try:
+                await self._watch(outbox, carriers, stack, stopping)
+            finally:
+                stopping.set()
+                for carrier in carriers.values():
+                    carrier.end()
+                if carriers:
+                    await asyncio.wait([carrier.task for carrier in carriers.values()], timeout=GRACE)
         return self._moved - before
+
+    async def _watch(
+        self,
+        outbox: Threaded,
+        carriers: dict[str, "_Carrier"],
+        stack: contextlib.AsyncExitStack,
+        stopping: asyncio.Event,
+    ) -> None:
+        outage = Outage("looking into the outbox", logger=logger)
+        while not stopping.is_set():
+            try:
+                waiting = self._ours(await outbox.call(outbox.box.lines))
+            except TenureError as error:
+                await pause(outage.failed(error), stopping)
+                continue
+            outage.succeeded()
+            for target in dict.fromkeys(line.target for line in waiting):
+                if target not in carriers and (carrier := self._carrier(target, stopping)) is not None:
+                    carriers[target] = carrier
+                    stack.push_async_callback(carrier.close)
+            for target, carrier in carriers.items():
+                carrier.give([line for line in waiting if line.target == target])
+            await pause(POLL, stopping)
 
     # -------------------------------------------------------------------------------------------------- what is whose
 
@@ -119,7 +129,7 @@ class Relay:
         return [line for line in lines if (not self._only or line.target in self._only) and belongs(settings, line)]
 
     def _carrier(self, target: str, stopping: asyncio.Event) -> "_Carrier | None":
-        outbox = self._open()
+        outbox = self._open()  # opens nothing yet
         mover = self._mover(target, outbox)
         return None if mover is None else _Carrier(target, mover, outbox, stopping)
 
