@@ -17,9 +17,10 @@ from tests.transactions.support import note, pushing
 
 @pytest.fixture(params=["aiosqlite", "psycopg", "asyncpg", "asyncmy"])
 def scene(request: pytest.FixtureRequest, open_scene: Open) -> Scene:
-    blocking_one = {"aiosqlite": "sqlite", "asyncpg": "psycopg", "asyncmy": "pymysql"}.get(request.param, request.param)
+    library = str(request.param)
+    blocking_one = {"aiosqlite": "sqlite", "asyncpg": "psycopg", "asyncmy": "pymysql"}.get(library, library)
     open_scene(blocking_one, "valkey")  # makes the business's table
-    return open_scene(request.param, "valkey")
+    return open_scene(library, "valkey")
 
 
 async def test_asynchronous_sessions(scene: Scene) -> None:

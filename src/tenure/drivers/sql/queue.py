@@ -102,6 +102,8 @@ class SqlQueue(Generic[Tx]):
 
     async def push_numbered(self, client: str, number: int, jobs: Sequence[Push]) -> Sequence[Pushed]:
         """Store jobs of one queue by a call that the caller numbers: see ``tenure.relaying.Relays``."""
+        if not jobs:
+            return []
         push = partial(self._transitions.push_numbered, client=client, number=number, jobs=jobs)
         return await self._write("push", push, weight=len(jobs))
 
