@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
-from tenure.connections import Connection
+from tenure.connections import AUTO, Connection
 from tenure.definition import JobDefinition
 from tenure.enlisting import Enlisted, Enlists, Statements, enlist
 from tenure.errors import InvalidOption, NotSupported, StoreError
@@ -73,11 +73,12 @@ class Routes:
             return AfterCommit(connection, options.after_commit, enlisted, self._told, self._events)
         if options.after_commit is not None:
             raise InvalidOption("give transaction or after_commit, not both; nothing was sent")
-        # Jobs of a store that no other process sees, nobody could move on.
-        outbox = self._outbox() if feature(connection.queue, Relays) else None
+        # Jobs of a store that no other process sees, nobody could move on; what auto chooses elsewhere may be another.
+        relayed = feature(connection.queue, Relays) and connection.infrastructure.configured != AUTO
+        outbox = self._outbox() if relayed else None
         if outbox is None and not connection.capabilities.transactions:
             hint = "after_commit= pushes once it is committed"
-            if feature(connection.queue, Relays):
+            if relayed:
                 hint += ", and an outbox (TENURE_OUTBOX_URL) keeps jobs in the transaction until then"
             raise NotSupported(connection.capabilities.driver, WITHIN, hint)
         enlisted = enlist("transaction", options.transaction)

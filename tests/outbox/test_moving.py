@@ -7,10 +7,12 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 from tenure import NotSupported, Tenure
+from tenure.config import Settings
 from tenure.errors import StoreRefused
 from tenure.events import JobPushed
 from tests.outbox.conftest import Open
 from tests.outbox.support import Scene
+from tests.support.servers import Server
 from tests.transactions.support import note
 
 WAYS = [
@@ -146,6 +148,18 @@ def test_a_file_without_tables_is_named_when_none_can_be_made(open_scene: Open, 
     with bare.engine() as engine, engine.begin() as connection:
         bare.push(1, transaction=connection)
     assert bare.relay() == 1
+    app.close_sync()
+
+
+def test_a_connection_that_chooses_its_store_is_refused(open_scene: Open, valkey: Server, namespace: str) -> None:
+    scene = open_scene("psycopg", "file")
+    environ = {"QUEUE_CONNECTION": "auto", "REDIS_URL": valkey.url, "TENURE_OUTBOX_URL": scene.store}
+    app = Tenure(settings=Settings.from_environ(environ), namespace=namespace)
+    app.job(note)
+    with scene.engine() as engine, engine.begin() as connection:
+        connection.execute(scene.insert(1))
+        with pytest.raises(NotSupported, match="a push inside a transaction"):
+            Scene(scene.url, scene.store, app, namespace).push(1, transaction=connection)
     app.close_sync()
 
 

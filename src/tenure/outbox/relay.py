@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.app import Tenure
-from tenure.config import Settings
+from tenure.config import AUTO, Settings
 from tenure.drivers.sql.outbox import Line, Sending
 from tenure.errors import ConfigurationError, ConnectionFailed, OutcomeUnknown, TenureError
 from tenure.events import JobPushed
@@ -136,6 +136,9 @@ class Relay:
     def _mover(self, target: str, outbox: Threaded) -> Mover | None:
         """Return what moves jobs of a connection; None, and a word in the log, when there is no such store."""
         try:
+            if self._app.infrastructure(target).configured == AUTO:
+                self._warn(target, "it is 'auto', and might choose another store than a relay before this one")
+                return None
             store: Any = self._app.queue(target)
         except ConfigurationError as error:
             self._warn(target, str(error))
