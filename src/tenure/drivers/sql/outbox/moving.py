@@ -93,15 +93,20 @@ def finish(desk: Desk, line: Line, sending: Sending) -> bool:
 
 
 def _lines(desk: Desk) -> Iterator[Line]:
-    found = desk.all(statements.FIRST_LINE)
-    while found:
-        line = Line(*found[0])
-        yield line
-        found = (
-            desk.all(statements.NEXT_QUEUE, **line.values)
-            or desk.all(statements.NEXT_TARGET, namespace=line.namespace, target=line.target)
-            or desk.all(statements.NEXT_NAMESPACE, namespace=line.namespace)
-        )
+    for namespace in _each(desk, statements.NEXT_NAMESPACE):
+        for target in _each(desk, statements.NEXT_TARGET, namespace=namespace):
+            for queue in _each(desk, statements.NEXT_QUEUE, namespace=namespace, target=target):
+                yield Line(namespace, target, queue)
+
+
+def _each(desk: Desk, following: Statement, **values: str) -> Iterator[str]:
+    """Yield names in order, each by a look for the first one behind the last."""
+    after: str | None = ""
+    while after is not None:
+        found = desk.all(following, **values, after=after)
+        after = found[0][0] if found else None
+        if after is not None:
+            yield after
 
 
 def _call(desk: Desk, line: Line) -> tuple[str, int, bytes | None]:

@@ -8,7 +8,6 @@ from typing import Final
 from tenure.drivers.sql.server.texts import Differ, Insert
 
 _LINE: Final = "namespace = %(namespace)s AND target = %(target)s AND queue = %(queue)s"
-_FIRST: Final = "ORDER BY namespace, target, queue LIMIT 1"
 
 # --------------------------------------------------------------------------------------------------------- writing
 
@@ -50,24 +49,39 @@ ADD: Final = Insert(
 
 # ---------------------------------------------------------------------------------------------------------- moving
 
-FIRST_LINE: Final = f"SELECT namespace, target, queue FROM {{outbox}} {_FIRST}"  # noqa: S608 - a constant
-"""A line of the outbox: the jobs of one queue of one connection of one namespace."""
+NEXT_NAMESPACE: Final = Differ(
+    postgresql="""
+SELECT namespace FROM {outbox} WHERE namespace > %(after)s
+ORDER BY namespace LIMIT 1
+""",
+    mysql="""
+SELECT min(namespace) FROM {outbox} WHERE namespace > %(after)s
+""",
+)
+"""The first namespace behind another; no row, or an empty one, when there is none. Either server reads the whole index
+when it is asked in the other's way, PostgreSQL until it has statistics."""
 
-NEXT_QUEUE: Final = f"""
-SELECT namespace, target, queue FROM {{outbox}}
-WHERE namespace = %(namespace)s AND target = %(target)s AND queue > %(queue)s {_FIRST}
-"""  # noqa: S608 - a constant
-"""The next line of the same connection. A list of all lines at once would read the whole index."""
+NEXT_TARGET: Final = Differ(
+    postgresql="""
+SELECT target FROM {outbox} WHERE namespace = %(namespace)s AND target > %(after)s
+ORDER BY target LIMIT 1
+""",
+    mysql="""
+SELECT min(target) FROM {outbox} WHERE namespace = %(namespace)s AND target > %(after)s
+""",
+)
+"""The next connection of a namespace."""
 
-NEXT_TARGET: Final = f"""
-SELECT namespace, target, queue FROM {{outbox}} WHERE namespace = %(namespace)s AND target > %(target)s {_FIRST}
-"""  # noqa: S608 - a constant
-"""The first line of the next connection of a namespace."""
-
-NEXT_NAMESPACE: Final = f"""
-SELECT namespace, target, queue FROM {{outbox}} WHERE namespace > %(namespace)s {_FIRST}
-"""  # noqa: S608 - a constant
-"""The first line of the next namespace."""
+NEXT_QUEUE: Final = Differ(
+    postgresql="""
+SELECT queue FROM {outbox} WHERE namespace = %(namespace)s AND target = %(target)s AND queue > %(after)s
+ORDER BY queue LIMIT 1
+""",
+    mysql="""
+SELECT min(queue) FROM {outbox} WHERE namespace = %(namespace)s AND target = %(target)s AND queue > %(after)s
+""",
+)
+"""The next queue of a connection."""
 
 WAITING: Final = f"""
 SELECT count(*), (SELECT created FROM {{outbox}} WHERE {_LINE} ORDER BY id LIMIT 1) FROM {{outbox}} WHERE {_LINE}
