@@ -151,6 +151,23 @@ def test_a_file_without_tables_is_named_when_none_can_be_made(open_scene: Open, 
     app.close_sync()
 
 
+def test_a_unique_job_takes_its_place_when_it_is_moved_and_a_rollback_leaves_none(open_scene: Open) -> None:
+    scene = open_scene("psycopg", "valkey")
+    with scene.engine() as engine:
+        with engine.connect() as connection:
+            connection.execute(scene.insert(1))
+            scene.push(1, transaction=connection, unique=True)
+            connection.rollback()
+        with engine.begin() as connection:
+            connection.execute(scene.insert(2))
+            first = scene.push(1, transaction=connection, unique=True)
+            second = scene.push(1, transaction=connection, unique=True)
+            assert (first.held, second.held) == (False, False)  # nobody can know it yet
+    assert scene.relay() == 2
+    assert [lease.id for lease in scene.leases()] == [first.id]
+    assert second.status_sync() == "gone"
+
+
 def test_a_connection_that_chooses_its_store_is_refused(open_scene: Open, valkey: Server, namespace: str) -> None:
     scene = open_scene("psycopg", "file")
     environ = {"QUEUE_CONNECTION": "auto", "REDIS_URL": valkey.url, "TENURE_OUTBOX_URL": scene.store}
