@@ -65,7 +65,7 @@ async def test_a_file_that_is_unlocked_in_time_is_waited_for(path: pathlib.Path,
 
 
 async def test_a_full_file_refuses_pushes_and_goes_on_settling(path: pathlib.Path, opened: Open) -> None:
-    queue = opened(max_bytes=200_000)
+    queue = opened(max_bytes=250_000)
     stored = 0
 
     async def fill() -> None:

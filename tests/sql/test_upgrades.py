@@ -38,6 +38,9 @@ INSERT INTO tenure_unreadable (queue, id, incarnation, set_aside, reason, envelo
 VALUES (1, 'broken', 35, 1700000003000000, 'not an envelope', x'ff00fe');
 """
 
+ADDED = ("keep", "unique_key", "locked", "composition", "node", "tells", "flags", "input")
+"""The columns of ``tenure_jobs`` that the first version did not have."""
+
 
 @pytest.fixture
 def path(path: pathlib.Path) -> pathlib.Path:
@@ -211,7 +214,9 @@ async def test_a_lease_of_an_old_file_is_still_settled(path: pathlib.Path, opene
             "DROP TABLE tenure_paused; DROP TABLE tenure_settings; DROP TABLE tenure_endings; "
             "DROP TABLE tenure_progress; DROP TABLE tenure_outbox; DROP TABLE tenure_outbox_relay; "
             "DROP TABLE tenure_clients; "
-            "ALTER TABLE tenure_jobs DROP COLUMN keep; PRAGMA user_version = 1;"
+            "DROP TABLE tenure_compositions; DROP TABLE tenure_nodes; DROP INDEX tenure_jobs_by_lock; "
+            + "".join(f"ALTER TABLE tenure_jobs DROP COLUMN {column}; " for column in ADDED)
+            + "PRAGMA user_version = 1;"
         )
     assert [one.value for one in await opened().settle([Ack(lease)])] == ["done"]
     assert_consistent(path)

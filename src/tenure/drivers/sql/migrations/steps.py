@@ -30,13 +30,13 @@ def create(name: str, *parts: SchemaItem, **more: Any) -> None:
     op.create_table(own.prefix + name, *parts, schema=own.schema, if_not_exists=True, **OPTIONS, **more)
 
 
-def index(name: str, table: str, *columns: str) -> None:
+def index(name: str, table: str, *columns: str, **options: Any) -> None:
     """Make an index of a table."""
     own = names()
     name, table = own.prefix + name, own.prefix + table
     # MySQL, which MariaDB is not, knows no CREATE INDEX IF NOT EXISTS.
     if context.is_offline_mode() or not inspect(op.get_bind()).has_index(table, name, schema=own.schema):
-        op.create_index(name, table, list(columns), schema=own.schema)
+        op.create_index(name, table, list(columns), schema=own.schema, **options)
 
 
 def sequence(name: str, **options: Any) -> None:

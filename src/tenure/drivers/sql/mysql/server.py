@@ -53,7 +53,8 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
     3024: ("TIMEOUT", "a statement took longer than the server allows"),
 }
 _KEPT_ALIVE: Final[Mapping[str, int]] = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
-_AGAIN: Final = frozenset({1020, 1205, 1213, 3572})
+_AGAIN: Final = frozenset({1020, 1062, 1205, 1213, 3572})
+"""The second is a retried unique job, whose lock somebody else took meanwhile."""
 _BROKEN: Final = frozenset({0, 1053, 1077, 1080, 1158, 1159, 1160, 1161, 1927, 2003, 2006, 2013, 2014, 2055, 4031})
 
 

@@ -52,7 +52,8 @@ _REFUSALS: Final[Mapping[str, tuple[str, str]]] = {
     "57014": ("TIMEOUT", f"a statement took longer than {STATEMENT:g} s; look for locks and for a server under strain"),
     "25006": ("READONLY", "the server takes no writes (a standby?)"),
 }
-_AGAIN: Final = frozenset({"40001", "40P01", "55P03"})
+_AGAIN: Final = frozenset({"40001", "40P01", "55P03", "23505"})
+"""The last is a retried unique job, whose lock somebody else took meanwhile."""
 _BROKEN: Final = ("08", "57P", "25P03")
 """The last is a transaction that stood idle for too long."""
 

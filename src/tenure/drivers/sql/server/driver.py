@@ -48,7 +48,9 @@ class ServerQueue(SqlQueue[Transaction]):
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="sql", shared=True, results=True, transactions=True, durability=frozenset({1, 2}))
+        return Capabilities(
+            driver="sql", shared=True, results=True, unique=True, transactions=True, durability=frozenset({1, 2})
+        )
 
     async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:
         """Look at the server and the tables for what would break a promise; changes nothing."""

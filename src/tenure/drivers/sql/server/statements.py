@@ -131,6 +131,15 @@ PUSH: Final = Insert(
 )
 """New jobs. An id that exists changes nothing."""
 
+PUSH_UNIQUE: Final = Insert(
+    "jobs",
+    {**PUSH.columns, "unique_key": "text", "locked": "text"},
+    postgresql="ON CONFLICT DO NOTHING",
+    mysql="ON DUPLICATE KEY UPDATE incarnation = incarnation",
+)
+"""New jobs, some of them unique. An id that exists changes nothing, nor does a text by which another is unique; while
+that other is not committed, or is about to go, this waits for its end."""
+
 ON_DISK: Final = Differ(
     postgresql="""
 SELECT current_setting('fsync') = 'on', CASE current_setting('synchronous_commit')
@@ -218,10 +227,12 @@ RELEASE: Final = Each(
 """Jobs wait again."""
 
 FAIL: Final = """
-UPDATE {jobs} SET state = FAILED, place = %(now)s, entry = %(entry)s, token = NULL, length = NULL, failure = %(failure)s
+UPDATE {jobs}
+SET state = FAILED, place = %(now)s, entry = %(entry)s, token = NULL, length = NULL, failure = %(failure)s,
+    locked = NULL, composition = NULL, node = NULL, tells = NULL, flags = 0
 WHERE incarnation = %(incarnation)s
 """
-"""A job goes to the failed store, with the reason."""
+"""A job goes to the failed store, with the reason. It keeps no other away, and belongs to no composition."""
 
 SET_ASIDE: Final = """
 INSERT INTO {unreadable} (number, queue, id, incarnation, set_aside, reason, envelope)
@@ -326,14 +337,14 @@ SWEPT: Final = "DELETE FROM {cleared} WHERE queue = %(queue)s AND shelf = %(shel
 """An abandoned line has no rows any more."""
 
 FIND_FAILED: Final = """
-SELECT incarnation, queue, id FROM {jobs} WHERE incarnation {among:incarnations} AND state = FAILED
+SELECT incarnation, queue, id, unique_key FROM {jobs} WHERE incarnation {among:incarnations} AND state = FAILED
 ORDER BY incarnation FOR UPDATE
 """
-"""The failed jobs of these incarnations."""
+"""The failed jobs of these incarnations, and by which texts they are unique."""
 
 RETRY: Final = Each(
     ("g_incarnation", "g_new", "g_shelf", "g_since"),
-    "incarnation = g_new, shelf = g_shelf, state = READY, place = -priority, entry = g_new, since = g_since, "
+    "incarnation = g_new, locked = unique_key, shelf = g_shelf, state = READY, place = -priority, entry = g_new, since = g_since, "
     "expires = CASE WHEN expires > g_since THEN expires END, deliveries = 0, free = 0, crashes = 0, "
     "cancel_requested = 0, failure = NULL",
 )

@@ -17,6 +17,7 @@ from sqlalchemy import (
     UniqueConstraint,
     inspect,
 )
+from sqlalchemy import text as sql
 
 from tenure.drivers.sql.server.columns import BYTES, OPTIONS, number, text
 from tenure.drivers.sql.server.names import BLOCK, Names
@@ -76,10 +77,22 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
         Column("envelope", BYTES, nullable=False),
         Column("progress", BYTES),
         Column("failure", BYTES),
+        # The text by which the job is unique, and the same while it waits or runs: then no other has it in its queue.
+        Column("unique_key", text(32)),
+        Column("locked", text(32)),
+        # Of the member of a composition: that one's number, its own, and that of the node that is told of its end.
+        Column("composition", BigInteger),
+        Column("node", BigInteger),
+        Column("tells", BigInteger),
+        Column("flags", SmallInteger, nullable=False, server_default="0"),
+        # What the job before it returned.
+        Column("input", BYTES),
         CheckConstraint("state BETWEEN 0 AND 4", name=f"{prefix}jobs_state"),
         CheckConstraint("(state = 3) = (token IS NOT NULL)", name=f"{prefix}jobs_held"),
         UniqueConstraint("queue", "id", name=f"{prefix}jobs_by_id"),
         Index(f"{prefix}jobs_by_line", "shelf", "state", "place", "entry"),
+        # Of unique jobs alone, where that can be said.
+        Index(f"{prefix}jobs_by_lock", "queue", "locked", unique=True, postgresql_where=sql("locked IS NOT NULL")),
     )
     # How jobs ended, until their time is over; then rows are swept, some with each call that writes.
     table(
@@ -107,6 +120,55 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
     )
     # The lines that a clear has abandoned and whose rows are not all gone yet.
     table("cleared", number("queue"), number("shelf"), PrimaryKeyConstraint("queue", "shelf"))
+    # Compositions, until some time after their end. ``unended`` counts the nodes that have not ended, ``due`` those that
+    # wait for nothing any more and are to be opened, ended or made jobs of; ``turn`` is the last number that such a one
+    # was given. ``todo`` is when claims of the home have something to do with it: now while nodes are due, else when it
+    # is to be forgotten. ``queues`` is a JSON list of the numbers of all queues that its jobs are for.
+    table(
+        "compositions",
+        number("number", primary_key=True),
+        number("home"),
+        Column("id", text(64), nullable=False),
+        Column("kind", text(16), nullable=False),
+        Column("name", BYTES, nullable=False),
+        number("retention"),
+        Column("queues", BYTES, nullable=False),
+        number("created"),
+        Column("started", SmallInteger, nullable=False, server_default="0"),
+        Column("cancelling", SmallInteger, nullable=False, server_default="0"),
+        *(number(name, server_default="0") for name in ("total", "succeeded", "failed", "cancelled")),
+        *(number(name, server_default="0") for name in ("unended", "due", "turn")),
+        *(Column(name, BigInteger) for name in ("finished", "over_at", "todo")),
+        UniqueConstraint("home", "id", name=f"{prefix}compositions_by_id"),
+        Index(f"{prefix}compositions_by_todo", "home", "todo"),
+        Index(f"{prefix}compositions_by_end", "home", "over_at"),
+    )
+    # Their nodes that have not ended and are no jobs yet. ``runs`` is on which endings a job runs, none for a gate;
+    # ``tells`` is a JSON list; ``turn`` is none while the node waits, and the last that came is the first to be worked
+    # off. ``delay``, ``expires_in`` and ``keep`` are durations.
+    table(
+        "nodes",
+        number("composition"),
+        number("node"),
+        number("needs"),
+        Column("bad", SmallInteger, nullable=False, server_default="0"),
+        Column("turn", BigInteger),
+        Column("runs", text(16)),
+        Column("tells", BYTES, nullable=False),
+        Column("flags", SmallInteger, nullable=False, server_default="0"),
+        Column("queue", BigInteger),
+        Column("id", text(64)),
+        Column("delay", BigInteger),
+        Column("priority", SmallInteger),
+        Column("crash_limit", BigInteger),
+        Column("expires_in", BigInteger),
+        Column("keep", BigInteger),
+        Column("unique_key", text(32)),
+        Column("envelope", BYTES),
+        Column("input", BYTES),
+        PrimaryKeyConstraint("composition", "node", name=f"{prefix}nodes_pkey"),
+        Index(f"{prefix}nodes_by_turn", "composition", "turn"),
+    )
     # By name, not by number: a queue may be paused before anything was pushed to it.
     table(
         "paused",

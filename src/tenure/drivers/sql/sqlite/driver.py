@@ -97,7 +97,9 @@ class SqliteQueue(SqlQueue[Transaction]):
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="sql", shared=True, results=True, transactions=True, durability=frozenset({1, 2}))
+        return Capabilities(
+            driver="sql", shared=True, results=True, unique=True, transactions=True, durability=frozenset({1, 2})
+        )
 
     async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:  # noqa: ARG002 - every push is on the disk
         """Look at the file and its disk for what would break a promise; changes nothing."""

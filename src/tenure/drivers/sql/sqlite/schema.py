@@ -197,7 +197,80 @@ RELAYED: Final = (
     """,
 )
 
-FIFTH: Final = RELAYED
+COMPOSED: Final = (
+    # The text by which a job is unique, and the same while the job waits or runs: then no other has it in its queue.
+    "ALTER TABLE tenure_jobs ADD COLUMN unique_key TEXT",
+    "ALTER TABLE tenure_jobs ADD COLUMN locked TEXT",
+    # Of the member of a composition: that one's number, its own, and that of the node that is told of its end.
+    "ALTER TABLE tenure_jobs ADD COLUMN composition INTEGER",
+    "ALTER TABLE tenure_jobs ADD COLUMN node INTEGER",
+    "ALTER TABLE tenure_jobs ADD COLUMN tells INTEGER",
+    "ALTER TABLE tenure_jobs ADD COLUMN flags INTEGER NOT NULL DEFAULT 0",
+    # What the job before it returned.
+    "ALTER TABLE tenure_jobs ADD COLUMN input BLOB",
+    "CREATE UNIQUE INDEX tenure_jobs_by_lock ON tenure_jobs (queue, locked) WHERE locked IS NOT NULL",
+    # ``unended`` counts the nodes that have not ended, ``due`` those that wait for nothing any more and are to be
+    # opened, ended or made jobs of; ``turn`` is the last number that such a one was given. ``todo`` is when claims of
+    # the home have something to do with it: now while nodes are due, else when it is to be forgotten. ``queues`` is a
+    # JSON list of the numbers of all queues that its jobs are for.
+    """
+    CREATE TABLE tenure_compositions (
+        number INTEGER PRIMARY KEY,
+        home INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        retention INTEGER NOT NULL,
+        queues TEXT NOT NULL DEFAULT '[]',
+        created INTEGER NOT NULL,
+        started INTEGER NOT NULL DEFAULT 0 CHECK (started IN (0, 1)),
+        cancelling INTEGER NOT NULL DEFAULT 0 CHECK (cancelling IN (0, 1)),
+        total INTEGER NOT NULL DEFAULT 0,
+        succeeded INTEGER NOT NULL DEFAULT 0,
+        failed INTEGER NOT NULL DEFAULT 0,
+        cancelled INTEGER NOT NULL DEFAULT 0,
+        unended INTEGER NOT NULL DEFAULT 0 CHECK (unended >= 0),
+        due INTEGER NOT NULL DEFAULT 0 CHECK (due >= 0),
+        turn INTEGER NOT NULL DEFAULT 0,
+        finished INTEGER,
+        over_at INTEGER,
+        todo INTEGER,
+        CHECK (succeeded >= 0 AND failed >= 0 AND cancelled >= 0 AND succeeded + failed + cancelled <= total)
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX tenure_compositions_by_id ON tenure_compositions (home, id)",
+    "CREATE INDEX tenure_compositions_by_todo ON tenure_compositions (home, todo)",
+    "CREATE INDEX tenure_compositions_by_end ON tenure_compositions (home, over_at)",
+    # A row for each node that has not ended and is no job yet. ``runs`` is on which endings it runs, NULL for a gate;
+    # ``tells`` is a JSON list; ``turn`` is NULL while the node waits, and the last that came is the first to be worked
+    # off. ``delay``, ``expires_in`` and ``keep`` are durations.
+    """
+    CREATE TABLE tenure_nodes (
+        composition INTEGER NOT NULL,
+        node INTEGER NOT NULL,
+        needs INTEGER NOT NULL CHECK (needs >= 0),
+        bad INTEGER NOT NULL DEFAULT 0 CHECK (bad IN (0, 1)),
+        turn INTEGER,
+        runs TEXT CHECK (runs IN ('success', 'failure', 'any')),
+        tells TEXT NOT NULL,
+        flags INTEGER NOT NULL DEFAULT 0,
+        queue INTEGER,
+        id TEXT,
+        delay INTEGER,
+        priority INTEGER,
+        crash_limit INTEGER,
+        expires_in INTEGER,
+        keep INTEGER,
+        unique_key TEXT,
+        envelope BLOB,
+        input BLOB
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX tenure_nodes_by_number ON tenure_nodes (composition, node)",
+    "CREATE INDEX tenure_nodes_by_turn ON tenure_nodes (composition, turn) WHERE turn IS NOT NULL",
+)
+
+FIFTH: Final = (*RELAYED, *COMPOSED)
 
 VERSIONS: Final = (FIRST, SECOND, THIRD, FOURTH, FIFTH)
 """What each version of the schema adds to the one before. A version that was released is never changed again."""

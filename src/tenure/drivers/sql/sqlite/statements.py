@@ -54,16 +54,24 @@ SET_FENCE: Final = "UPDATE tenure_queues SET fence = ? WHERE number = ?"
 
 PUSH: Final = _text("""
 INSERT INTO tenure_jobs (incarnation, queue, id, shelf, state, rank, entry, since, priority, crash_limit, expires,
-                         envelope, keep)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?1, ?7, ?8, ?9, ?10, ?11, ?12)
+                         envelope, keep, unique_key, locked)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?1, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13)
 ON CONFLICT (queue, id) DO UPDATE
 SET incarnation = excluded.incarnation, shelf = excluded.shelf, state = excluded.state, rank = excluded.rank,
     entry = excluded.entry, since = excluded.since, priority = excluded.priority, crash_limit = excluded.crash_limit,
     expires = excluded.expires, envelope = excluded.envelope, keep = excluded.keep,
+    unique_key = excluded.unique_key, locked = excluded.locked, input = NULL,
     deliveries = 0, free = 0, crashes = 0, cancel_requested = 0
 WHERE tenure_jobs.shelf <> excluded.shelf AND tenure_jobs.state IN (READY, SUSPECT, DELAYED)
+      AND tenure_jobs.composition IS NULL
 """)
 """A new job. An id that exists changes nothing, unless it waited in a line that was cleared: then it is gone."""
+
+FIND_LOCK: Final = "SELECT incarnation, id, state, shelf FROM tenure_jobs WHERE queue = ? AND locked = ?"
+"""The job that is unique by this text, if one waits or runs; or only its row, in a line that was cleared."""
+
+UNLOCK: Final = "UPDATE tenure_jobs SET locked = NULL WHERE incarnation = ?"
+"""A job that is gone, of which only the row is left, keeps no other away."""
 
 # ------------------------------------------------------------------------------------------------------------ claiming
 
@@ -147,10 +155,12 @@ WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED 
 """The job of a current lease waits again, unless somebody asked to cancel it."""
 
 FAIL: Final = _text("""
-UPDATE tenure_jobs SET state = FAILED, rank = ?, entry = ?, token = NULL, length = NULL
+UPDATE tenure_jobs
+SET state = FAILED, rank = ?, entry = ?, token = NULL, length = NULL, locked = NULL, composition = NULL, node = NULL,
+    tells = NULL, flags = 0
 WHERE incarnation = ? AND queue = ? AND id = ? AND token = ? AND state = LEASED
 """)
-"""The job of a current lease goes to the failed store."""
+"""The job of a current lease goes to the failed store. It keeps no other away, and belongs to no composition."""
 
 ADD_FAILURE: Final = """
 INSERT INTO tenure_failures (incarnation, reason, type, message, traceback) VALUES (?, ?, ?, ?, ?)
@@ -274,9 +284,12 @@ WHERE queue = :number AND id = :id AND state = FAILED
 """)
 """One failed job."""
 
+FIND_TEXT: Final = "SELECT unique_key FROM tenure_jobs WHERE queue = ? AND id = ?"
+"""By which text a job is unique, if it is."""
+
 RETRY: Final = _text("""
 UPDATE tenure_jobs
-SET incarnation = ?1, shelf = ?2, state = READY, rank = -priority, entry = ?1, since = ?3,
+SET incarnation = ?1, locked = unique_key, shelf = ?2, state = READY, rank = -priority, entry = ?1, since = ?3,
     expires = CASE WHEN expires > ?3 THEN expires END, deliveries = 0, free = 0, crashes = 0, cancel_requested = 0
 WHERE incarnation = ?4 AND queue = ?5 AND id = ?6 AND state = FAILED
 """)

@@ -9,6 +9,7 @@ from sqlalchemy import (
     SmallInteger,
     UniqueConstraint,
 )
+from sqlalchemy import text as sql
 
 from tenure.drivers.sql.migrations.steps import create, index, names, on_postgresql, sequence
 from tenure.drivers.sql.server.columns import BYTES, number, text
@@ -56,11 +57,19 @@ def upgrade() -> None:
         Column("envelope", BYTES, nullable=False),
         Column("progress", BYTES),
         Column("failure", BYTES),
+        Column("unique_key", text(32)),
+        Column("locked", text(32)),
+        Column("composition", BigInteger),
+        Column("node", BigInteger),
+        Column("tells", BigInteger),
+        Column("flags", SmallInteger, nullable=False, server_default="0"),
+        Column("input", BYTES),
         CheckConstraint("state BETWEEN 0 AND 4", name=f"{p}jobs_state"),
         CheckConstraint("(state = 3) = (token IS NOT NULL)", name=f"{p}jobs_held"),
         UniqueConstraint("queue", "id", name=f"{p}jobs_by_id"),
     )
     index("jobs_by_line", "jobs", "shelf", "state", "place", "entry")
+    index("jobs_by_lock", "jobs", "queue", "locked", unique=True, postgresql_where=sql("locked IS NOT NULL"))
     create(
         "endings",
         number("queue"),
@@ -85,6 +94,48 @@ def upgrade() -> None:
     )
     index("unreadable_by_queue", "unreadable", "queue", "number")
     create("cleared", number("queue"), number("shelf"), PrimaryKeyConstraint("queue", "shelf"))
+    create(
+        "compositions",
+        number("number", primary_key=True),
+        number("home"),
+        Column("id", text(64), nullable=False),
+        Column("kind", text(16), nullable=False),
+        Column("name", BYTES, nullable=False),
+        number("retention"),
+        Column("queues", BYTES, nullable=False),
+        number("created"),
+        Column("started", SmallInteger, nullable=False, server_default="0"),
+        Column("cancelling", SmallInteger, nullable=False, server_default="0"),
+        *(number(name, server_default="0") for name in ("total", "succeeded", "failed", "cancelled")),
+        *(number(name, server_default="0") for name in ("unended", "due", "turn")),
+        *(Column(name, BigInteger) for name in ("finished", "over_at", "todo")),
+        UniqueConstraint("home", "id", name=f"{p}compositions_by_id"),
+    )
+    index("compositions_by_todo", "compositions", "home", "todo")
+    index("compositions_by_end", "compositions", "home", "over_at")
+    create(
+        "nodes",
+        number("composition"),
+        number("node"),
+        number("needs"),
+        Column("bad", SmallInteger, nullable=False, server_default="0"),
+        Column("turn", BigInteger),
+        Column("runs", text(16)),
+        Column("tells", BYTES, nullable=False),
+        Column("flags", SmallInteger, nullable=False, server_default="0"),
+        Column("queue", BigInteger),
+        Column("id", text(64)),
+        Column("delay", BigInteger),
+        Column("priority", SmallInteger),
+        Column("crash_limit", BigInteger),
+        Column("expires_in", BigInteger),
+        Column("keep", BigInteger),
+        Column("unique_key", text(32)),
+        Column("envelope", BYTES),
+        Column("input", BYTES),
+        PrimaryKeyConstraint("composition", "node", name=f"{p}nodes_pkey"),
+    )
+    index("nodes_by_turn", "nodes", "composition", "turn")
     create(
         "paused",
         Column("namespace", text(128), nullable=False),

@@ -1,11 +1,13 @@
 """What operators do: cancel, clear, retry, forget, prune. Guarded by state and incarnation, never by a lease."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tenure.drivers.sql.server import statements
 from tenure.drivers.sql.server.texts import DELAYED, FAILED, LEASED
 from tenure.drivers.sql.server.transaction import QueueRow, Transaction
 from tenure.drivers.sql.server.transitions.ending import Row, ended, keep
+from tenure.drivers.sql.server.transitions.locking import holders, unlock_cleared
 from tenure.drivers.sql.transitions import STEP
 from tenure.queue import Cancelled, FailedRecord
 
@@ -60,7 +62,7 @@ def clear(transaction: Transaction, name: str) -> int:
 
 def retry(transaction: Transaction, records: Sequence[FailedRecord]) -> list[bool]:
     """Make each failed job a new ready one."""
-    taken = _taken(transaction, records)
+    taken = _taken(transaction, records, again=True)
     numbers = iter(transaction.numbers(len(records)))
     again = []
     for record, queue in zip(records, taken, strict=True):
@@ -89,11 +91,16 @@ def forget(transaction: Transaction, records: Sequence[FailedRecord]) -> list[bo
     return [queue is not None for queue in taken]
 
 
-def _taken(transaction: Transaction, records: Sequence[FailedRecord]) -> list[QueueRow | None]:
-    """Lock the failed jobs that are still there, count them out, and return the queue of each, in order."""
+def _taken(transaction: Transaction, records: Sequence[FailedRecord], *, again: bool = False) -> list[QueueRow | None]:
+    """Lock the failed jobs that are still there, count them out, and return the queue of each, in order.
+
+    Those that are to wait ``again`` leave out the unique ones that another keeps away.
+    """
     queues = {queue.name: queue for queue in transaction.find(*(record.queue for record in records))}
     incarnations = sorted({record.incarnation for record in records})
-    there = {tuple(row) for row in transaction.all(statements.FIND_FAILED, incarnations=incarnations)}
+    rows = transaction.all(statements.FIND_FAILED, incarnations=incarnations)
+    there = {(incarnation, queue, job_id): unique for incarnation, queue, job_id, unique in rows}
+    locks = _Locks(transaction, queues.values(), rows) if again and any(row[3] for row in rows) else None
     taken: list[QueueRow | None] = []
     for record in records:
         queue = queues.get(record.queue)
@@ -101,10 +108,33 @@ def _taken(transaction: Transaction, records: Sequence[FailedRecord]) -> list[Qu
         if queue is None or key not in there:
             taken.append(None)
             continue
-        there.remove(key)
+        unique = there.pop(key)
+        if locks is not None and unique and not locks.take(queue, unique):
+            taken.append(None)
+            continue
         queue.failed -= 1
         taken.append(queue)
     return taken
+
+
+class _Locks:
+    """The locks that failed jobs take again, if nobody else has them: then whoever takes one meanwhile waits, or both
+    are done again.
+    """
+
+    def __init__(self, transaction: Transaction, queues: Iterable[QueueRow], failed: Sequence[Any]) -> None:
+        self._taken: set[tuple[int, str]] = set()
+        for queue in queues:
+            locks = sorted({unique for _, number, _, unique in failed if number == queue.number and unique})
+            unlock_cleared(transaction, queue, locks)
+            self._taken |= {(queue.number, lock) for lock in holders(transaction, queue, [], locks)[1]}
+
+    def take(self, queue: QueueRow, unique: str) -> bool:
+        """Take one; False when another job has it."""
+        if (queue.number, unique) in self._taken:
+            return False
+        self._taken.add((queue.number, unique))
+        return True
 
 
 def old(transaction: Transaction, age: int) -> tuple[int, int]:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, FAILED, LEASED
-from tenure.drivers.sql.sqlite.transaction import Transaction
+from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
 from tenure.drivers.sql.sqlite.transitions import keeping
+from tenure.drivers.sql.sqlite.transitions.locking import holder_of
 from tenure.drivers.sql.transitions import STEP
 from tenure.queue import Cancelled, FailedRecord
 
@@ -54,9 +55,13 @@ def retry(transaction: Transaction, records: Sequence[FailedRecord]) -> list[boo
     answers = []
     for record, incarnation in zip(records, incarnations, strict=True):
         queue = transaction.find(record.queue)
-        if queue is None or not transaction.change(
-            statements.RETRY,
-            (incarnation, queue.line, transaction.now, record.incarnation, queue.number, record.id),
+        if (
+            queue is None
+            or _is_kept_away(transaction, queue, record.id)
+            or not transaction.change(
+                statements.RETRY,
+                (incarnation, queue.line, transaction.now, record.incarnation, queue.number, record.id),
+            )
         ):
             answers.append(False)
             continue
@@ -67,6 +72,12 @@ def retry(transaction: Transaction, records: Sequence[FailedRecord]) -> list[boo
         transaction.woken.add(queue.name)
         answers.append(True)
     return answers
+
+
+def _is_kept_away(transaction: Transaction, queue: QueueRow, job_id: str) -> bool:
+    """Tell whether another job is unique by the same text."""
+    found = transaction.one(statements.FIND_TEXT, (queue.number, job_id))
+    return bool(found and found[0]) and holder_of(transaction, queue, found[0]) not in {None, job_id}
 
 
 def forget(transaction: Transaction, records: Sequence[FailedRecord]) -> list[bool]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, READY
-from tenure.drivers.sql.sqlite.transaction import Transaction
+from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transitions.locking import WAITING, holder_of
 from tenure.drivers.sql.sqlite.transitions.sweeping import sweep
 from tenure.drivers.sql.units import micros, nearest_micros
 from tenure.queue import Push, Pushed
@@ -16,6 +17,10 @@ def push(transaction: Transaction, jobs: Sequence[Push]) -> list[Pushed]:
     pushed: list[Pushed] = []
     for job, incarnation in zip(jobs, transaction.numbers(len(jobs)), strict=True):
         queue = transaction.open(job.queue)
+        holder = holder_of(transaction, queue, job.unique) if job.unique else None
+        if holder is not None:
+            pushed.append(Pushed(job.id if _exists(transaction, queue, job.id) else holder, "held"))
+            continue
         delayed = job.delay > 0
         stored = transaction.change(
             statements.PUSH,
@@ -32,6 +37,7 @@ def push(transaction: Transaction, jobs: Sequence[Push]) -> list[Pushed]:
                 None if job.expires_in is None else now + micros(job.expires_in),
                 job.envelope,
                 nearest_micros(job.keep),
+                job.unique or None,
             ),
         )
         if stored:
@@ -44,3 +50,8 @@ def push(transaction: Transaction, jobs: Sequence[Push]) -> list[Pushed]:
     for name in {job.queue for job in jobs}:
         sweep(transaction, transaction.open(name))
     return pushed
+
+
+def _exists(transaction: Transaction, queue: QueueRow, job_id: str) -> bool:
+    found = transaction.one(statements.FIND_JOB, (queue.number, job_id))
+    return bool(found) and (found[1] not in WAITING or found[2] == queue.line)
