@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.drivers.sql.server import questions, statements
+from tenure.drivers.sql.server import compositions, questions, statements, uniqueness
 from tenure.drivers.sql.server.names import Names
 from tenure.drivers.sql.server.tables import create_tables, drop_tables
 from tenure.drivers.sql.server.texts import Statement, Texts
@@ -55,7 +55,22 @@ def fill(place: Place, count: int, *, states: tuple[str, ...] = ("ready", "delay
         for state in states:
             row = ROW[state].format(queue=queue, line=line, count=count, base=BASE, bytes=text)
             connection.exec_driver_sql(f"INSERT INTO plans_jobs ({COLUMNS}) {FILL[kind].format(row=row, count=count)}")
+        for table, columns, row in (
+            ("compositions", OF_COMPOSITIONS, COMPOSITION),
+            ("nodes", "label, composition, node, needs, tells, turn", NODE),
+        ):
+            texts = {"bytes": text, "names": text.replace("{}", '["q"]'), "nobody": text.replace("{}", "[]")}
+            rows = FILL[kind].format(row=row.format(queue=queue, **texts), count=count)
+            connection.exec_driver_sql(f"INSERT INTO plans_{table} ({columns}) {rows}")
 
+
+OF_COMPOSITIONS = "number, home, id, kind, name, retention, queues, created, started, todo, over_at, due"
+COMPOSITION = "n, {queue}, concat('c', n), 'batch', {bytes}, 0, {names}, 0, 1, n, n + mod(n, 2) * 4e15, mod(n, 50)"
+"""Half of them are over, and with some there is something to be done."""
+NODE = "concat('1.', n), 1, n, 1, {nobody}, CASE WHEN mod(n, 100) = 0 THEN n END"
+
+IDS = [f"r{n}" for n in range(LIMIT)]
+LOCKS = [f"{n:032x}" for n in range(LIMIT)]
 
 READS: dict[str, tuple[Statement, dict[str, Any]]] = {
     "first": (statements.FIRST, {"shelf": "line", "state": 0, "limit": LIMIT}),
@@ -71,6 +86,17 @@ READS: dict[str, tuple[Statement, dict[str, Any]]] = {
     "cleared": (statements.FIND_CLEARED, {"queue": "number", "ids": [f"r{n}" for n in range(LIMIT)], "line": 1}),
     "leftovers": (statements.LEFTOVERS, {"shelf": -1, "step": 100}),
     "see": (statements.SEE_QUEUES, {"namespace": "namespace", "names": [Q]}),
+    "holders": (uniqueness.FIND_HOLDERS, {"queue": "number", "ids": IDS, "locks": LOCKS}),
+    "cleared holders": (uniqueness.FIND_CLEARED_HOLDERS, {"queue": "number", "locks": LOCKS, "line": 1}),
+    "composition": (compositions.FIND, {"home": "number", "id": "c7"}),
+    "compositions": (compositions.LOCK, {"numbers": list(range(1, LIMIT))}),
+    "cancelling": (compositions.ARE_CANCELLING, {"numbers": list(range(1, LIMIT))}),
+    "listed": (compositions.PAGE, {"home": "number", "after": "c3", "most": LIMIT}),
+    "to do": (compositions.TO_DO, {"home": "number", "now": 10**15, "most": 10}),
+    "over": (compositions.OVER, {"home": "number", "until": 10**15, "most": LIMIT}),
+    "nodes": (compositions.FIND_NODES, {"labels": [f"1.{n}" for n in range(1, LIMIT)]}),
+    "due nodes": (compositions.DUE, {"composition": 1, "most": LIMIT}),
+    "forgettable": (compositions.FORGETTABLE, {"composition": 1, "most": LIMIT}),
 }
 
 
@@ -134,7 +160,8 @@ async def test_no_statement_reads_more_than_it_brings(backlog: Place, opened: Ke
             read = explained(backlog, texts, statement, given)
             assert read <= 8 * LIMIT, f"{name} read {read} rows"
         if backlog.postgres:
-            backlog.ask("ANALYZE plans_jobs")
+            for table in ("jobs", "compositions", "nodes"):
+                backlog.ask(f"ANALYZE plans_{table}")
     leases = await claim(queue, LIMIT)
     assert len(leases) == LIMIT
     await done(queue, *map(Ack, leases))

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 import sqlalchemy
 
-from tenure.drivers.sql.server import questions, statements
+from tenure.drivers.sql.server import compositions, questions, statements, uniqueness
 from tenure.drivers.sql.server.names import Names
 from tenure.drivers.sql.server.tables import create_tables, drop_tables, missing_tables
 from tenure.drivers.sql.server.texts import Differ, Each, Insert, Texts
@@ -121,11 +121,13 @@ async def test_leases_that_a_clock_left_far_ahead_are_pulled_back(place: Place, 
     assert again.fence > lease.fence
 
 
-@pytest.mark.parametrize(("module", "least"), [(statements, 35), (questions, 8)])
+@pytest.mark.parametrize(("module", "least"), [(statements, 35), (questions, 8), (uniqueness, 2), (compositions, 12)])
 def test_every_statement_says_what_it_is_for(module: ModuleType, least: int) -> None:
     source = inspect.getsource(module)
     kinds = (str, Each, Insert, Differ)
-    names = [name for name, value in vars(module).items() if name.isupper() and isinstance(value, kinds)]
+    names = [
+        name for name, value in vars(module).items() if name.isupper() and name[0] != "_" and isinstance(value, kinds)
+    ]
     assert len(names) > least
     for name in names:
         assert re.search(rf'^{name}: Final = .*?^"""[A-Z]', source, re.DOTALL | re.MULTILINE), name

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy
 
 from tenure.queue import Ack, Fail, Failure, Push, Queue
-from tenure.testing.contract.steps import Q, claim, claim_one, done
+from tenure.testing.contract.steps import Q, claim, claim_one, done, failed_jobs
 from tests.databases.support import Place
 
 Keep = Callable[[Queue], Queue]
@@ -35,10 +35,10 @@ async def test_one_waits_or_runs_at_a_time(place: Place, opened: Keep) -> None:
     assert await told(queue, unique("4"), unique("5", B), unique("3", A)) == [
         ("4", "stored"), ("5", "stored"), ("3", "held"),
     ]  # fmt: skip
-    (failed,) = await queue.failed(Q)
-    assert await queue.retry([failed]) == [False]
+    (failed,) = await failed_jobs(queue).failed(Q)
+    assert await failed_jobs(queue).retry([failed]) == [False]
     await done(queue, *map(Ack, await claim(queue, 2)))
-    assert await queue.retry([failed]) == [True]
+    assert await failed_jobs(queue).retry([failed]) == [True]
     assert await told(queue, unique("6", B)) == [("3", "held")]
 
 
@@ -83,7 +83,8 @@ async def test_a_second_push_waits_for_the_end_of_the_first(place: Place, opened
         connection.execute(
             sqlalchemy.text(
                 "INSERT INTO tenure_jobs (incarnation, queue, id, shelf, state, place, entry, since, priority, "
-                "envelope, unique_key, locked) VALUES (-:line, :queue, 'first', :line, 0, 0, 7, 7, 0, :envelope, :u, :u)"
+                "envelope, unique_key, locked) "
+                "VALUES (-:line, :queue, 'first', :line, 0, 0, 7, 7, 0, :envelope, :u, :u)"
             ),
             {"queue": number, "line": line, "envelope": b"{}", "u": A},
         )

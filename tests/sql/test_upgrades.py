@@ -7,6 +7,7 @@ import sqlite3
 
 import pytest
 
+from tenure.compositions import START, Gate, JobNode, Kind, NewComposition
 from tenure.drivers.sql import SqliteQueue
 from tenure.drivers.sql.sqlite import schema
 from tenure.errors import StoreError
@@ -108,6 +109,38 @@ async def test_a_file_of_the_second_version_keeps_ends_after_the_upgrade(tmp_pat
     await queue.settle([Ack(lease, b"2")])
     assert [end and end.result for end in await queue.endings(Q, ["plain", "first"])] == [b"2", None]
     await queue.aclose()
+    assert_consistent(path)
+
+
+async def test_a_file_of_the_fourth_version_takes_unique_jobs_and_compositions_after_the_upgrade(
+    tmp_path: pathlib.Path,
+) -> None:
+    path = tmp_path / "fourth.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(FIRST.read_text())
+    for statement in (*schema.SECOND, *schema.THIRD, *schema.FOURTH):
+        connection.execute(statement)
+    connection.executescript(CONTENT)
+    connection.execute("PRAGMA user_version = 4")
+    connection.commit()
+    connection.close()
+    queue = SqliteQueue(path, namespace="test")
+    leases = await claim(queue, 10)
+    assert ids(leases) == ["first", "plain", "lapsed"]
+    assert {(lease.composition, lease.input, lease.gives) for lease in leases} == {("", None, False)}
+    await queue.settle(list(map(Ack, leases)))
+    (failed,) = await queue.failed(Q)
+    assert await queue.retry([failed]) == [True]
+    await push(queue, job("one", unique="u" * 32))
+    assert [(one.id, one.outcome) for one in await queue.push([job("two", unique="u" * 32)])] == [("one", "held")]
+    assert await queue.prepare(NewComposition(id="c", home=Q, kind=Kind.CHAIN))
+    await queue.add(Q, "c", [Gate(number=START, next=(0,)), JobNode(number=0, push=job("c.0"))])
+    await queue.start(Q, "c")
+    await queue.settle([Ack(lease) for lease in await claim(queue, 10)])
+    status = await queue.composition(Q, "c")
+    await queue.aclose()
+    assert status is not None
+    assert (status.total, status.succeeded) == (1, 1)
     assert_consistent(path)
 
 

@@ -1,11 +1,17 @@
 """What a claim asks for, what it finds, and which of the jobs that stand first it takes: the same on every database."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+import msgspec
+
+from tenure.drivers.sql.nodes import ALWAYS, GIVES, composition_of
 from tenure.drivers.sql.units import SECOND
 from tenure.queue import MAX_DELIVERIES, Doom, Lease
+
+DOOMED: Final = 2
+"""Cancelled with its composition: nobody has asked for the job itself to be cancelled yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,10 @@ class Candidate(NamedTuple):
     since: int
     envelope: bytes
     keep: int
+    composition: int | None
+    node: int | None
+    flags: int
+    input: bytes | None
     fence: int = 0
     """Its last one, where each job has its own."""
 
@@ -79,6 +89,19 @@ class Candidate(NamedTuple):
         if self.expires is not None and self.expires <= now:
             return Doom.EXPIRED
         return Doom.DELIVERIES if self.deliveries >= MAX_DELIVERIES else None
+
+
+def members(candidates: Iterable[Candidate]) -> list[int]:
+    """Return the numbers of the compositions that these jobs belong to."""
+    return sorted({candidate.composition for candidate in candidates if candidate.composition is not None})
+
+
+def doomed_by(cancelling: Container[int], candidate: Candidate) -> Candidate:
+    """Return a job as its composition lets it be: one that was cancelled lets only callbacks run, those of any case."""
+    if candidate.composition is None or candidate.composition not in cancelling:
+        return candidate
+    may_run = bool(candidate.flags & ALWAYS) and (candidate.node or 0) < 0
+    return candidate if may_run else candidate._replace(cancel_requested=DOOMED)
 
 
 def is_suspect(own_limit: int | None, crashes: int, default: int) -> bool:
@@ -127,7 +150,7 @@ def choose(
 def leased(candidate: Candidate, claim: Claim, queue: str, *, token: str, fence: int, now: int) -> Lease:
     """Return the lease of a job that was chosen."""
     doomed = candidate.doom(claim.crash_limit, now)
-    return Lease(
+    lease = Lease(
         queue=queue,
         id=candidate.id,
         incarnation=candidate.incarnation,
@@ -144,3 +167,8 @@ def leased(candidate: Candidate, claim: Claim, queue: str, *, token: str, fence:
         waited=max(0, now - candidate.since) / SECOND,
         keep=candidate.keep / SECOND,
     )
+    if candidate.composition is None and candidate.input is None:
+        return lease  # as nearly all are: for them it costs nothing
+    composition = "" if candidate.composition is None else composition_of(candidate.id)
+    gives = bool(candidate.flags & GIVES)
+    return msgspec.structs.replace(lease, composition=composition, input=candidate.input, gives=gives)

@@ -1,10 +1,12 @@
 """How a long push is split, and what its callers learn when a part of it fails."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from tenure.errors import OutcomeUnknown, StoreError
 from tenure.queue import Push, Pushed
+
+T = TypeVar("T")
 
 Part = Sequence[Push]
 
@@ -14,14 +16,20 @@ MOST_BYTES: Final = 1024 * 1024
 
 def parts(jobs: Sequence[Push]) -> Iterator[Part]:
     """Yield the jobs in order, in parts that one transaction takes."""
-    part: list[Push] = []
+    return split(jobs, lambda job: len(job.envelope))
+
+
+def split(items: Sequence[T], length: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """Yield what is to be stored in order, in parts that one transaction takes; ``length`` tells the bytes of each."""
+    part: list[T] = []
     size = 0
-    for job in jobs:
-        if part and (len(part) == MOST_JOBS or size + len(job.envelope) > MOST_BYTES):
+    for item in items:
+        more = length(item)
+        if part and (len(part) == MOST_JOBS or size + more > MOST_BYTES):
             yield part
             part, size = [], 0
-        part.append(job)
-        size += len(job.envelope)
+        part.append(item)
+        size += more
     if part:
         yield part
 

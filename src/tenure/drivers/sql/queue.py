@@ -1,16 +1,16 @@
 """``SqlQueue``: the contract over transactions, whatever the database."""
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tenure.drivers.sql.blocking import SqlKeeper, SqlPusher
-from tenure.drivers.sql.calls import Calls, Lane
+from tenure.drivers.sql.calls import Calls
 from tenure.drivers.sql.claims import Claim
+from tenure.drivers.sql.compositions import SqlCompositions
 from tenure.drivers.sql.engine import Engine, Session
 from tenure.drivers.sql.parts import outcomes, parts
 from tenure.drivers.sql.transitions import STEP, Transitions
@@ -38,7 +38,6 @@ from tenure.results import Ending, Progress, ProgressReport
 from tenure.summaries import check_age, check_limit, number_after, page_length
 from tenure.waiting import Waiters
 
-T = TypeVar("T")
 Tx = TypeVar("Tx")
 
 
@@ -58,7 +57,7 @@ class Callers(Protocol):
         ...
 
 
-class SqlQueue(Generic[Tx]):
+class SqlQueue(SqlCompositions[Tx]):
     """Runs every call as a transition in a transaction, on threads of its own, and waits for what it brings.
 
     A caller that is cancelled leaves its transaction to the thread, which ends it: no connection is ever left in the
@@ -73,20 +72,11 @@ class SqlQueue(Generic[Tx]):
         callers: Callers,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._transitions = transitions
-        self._calls = calls
+        super().__init__(transitions, calls)
         self._session = session
         self._callers = callers
         self._monotonic = monotonic
-        self._local: Calls[Tx] | None = None
         self._fruitful = False
-
-    def here(self) -> Calls[Tx]:
-        """Return what belongs to this process; in a child of a fork the threads of its parent do not exist."""
-        local = self._local
-        if local is None or local.pid != os.getpid():
-            local = self._local = self._calls()
-        return local
 
     # ---------------------------------------------------------------------------------------------------- the contract
 
@@ -196,9 +186,7 @@ class SqlQueue(Generic[Tx]):
 
     async def aclose(self) -> None:
         """End this process's threads and close their connections; idempotent. Keepers and pushers close their own."""
-        local, self._local = self._local, None
-        if local is not None and local.pid == os.getpid():
-            await local.stop()
+        await self._stop()
 
     # ---------------------------------------------------------------------------------------------- reading, operating
 
@@ -303,13 +291,7 @@ class SqlQueue(Generic[Tx]):
         """Return the marker, or None when there was never one."""
         return await self._read(self._transitions.restart_marker)
 
-    # ----------------------------------------------------------------------------------------------------- the threads
-
-    async def _read(self, operation: Callable[[Tx], T]) -> T:
-        return await asyncio.wrap_future(self.here().on("operate").read(operation))
-
-    async def _write(self, lane: Lane, operation: Callable[[Tx], T], *, durable: bool = True, weight: int = 1) -> T:
-        return await asyncio.wrap_future(self.here().on(lane).write(operation, durable=durable, weight=weight))
+    # ------------------------------------------------------------------------------------------------------- claiming
 
     async def _claim(self, engine: Engine[Tx], claim: Claim) -> Claimed:
         """Claim once. What a cancelled claim brings is given back, free of charge, before the cancellation goes on."""

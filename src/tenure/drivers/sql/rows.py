@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from tenure.drivers.sql.nodes import GIVES, composition_of
 from tenure.drivers.sql.units import SECOND
 from tenure.operating import HeldPage, JobPage, JobSummary
 from tenure.queue import JobState, Lease
@@ -43,8 +44,11 @@ class HeldRow(NamedTuple):
     crashes: int
     length: int
     keep: int
+    composition: int | None
+    flags: int
+    input: bytes | None
     envelope: bytes | None
-    """None: another holder's."""
+    """None, as the input is: another holder's."""
     fence: int
 
     def __repr__(self) -> str:
@@ -69,6 +73,9 @@ def held_page(queue: str, rows: Sequence[Any], limit: int, *, now: int, sent: fl
                 deadline=sent + (row.rank - now) / SECOND,
                 envelope=row.envelope,
                 keep=row.keep / SECOND,
+                composition="" if row.composition is None else composition_of(row.id),
+                input=row.input,
+                gives=bool(row.flags & GIVES),
             )
             for row in found
             if row.envelope is not None

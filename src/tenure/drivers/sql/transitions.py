@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
+from tenure.compositions import CompositionPage, CompositionStatus, NewComposition, Node
 from tenure.drivers.sql.claims import Claim
 from tenure.operating import HeldPage, JobPage, UnreadableRecord
 from tenure.queue import (
@@ -117,6 +118,42 @@ class Transitions(Protocol[Tx_contra]):
 
     def report(self, transaction: Tx_contra, /, reports: Sequence[ProgressReport]) -> list[bool]:
         """Replace the progress of each job whose lease is current."""
+        ...
+
+    def prepare(self, transaction: Tx_contra, /, composition: NewComposition) -> bool:
+        """Begin to store a composition."""
+        ...
+
+    def add(self, transaction: Tx_contra, /, home: str, composition_id: str, nodes: Sequence[Node]) -> None:
+        """Store nodes of it."""
+        ...
+
+    def start(self, transaction: Tx_contra, /, home: str, composition_id: str) -> None:
+        """Let it begin."""
+        ...
+
+    def grow(self, transaction: Tx_contra, /, lease: Lease, nodes: Sequence[Node]) -> bool:
+        """Add jobs to it from inside one of its members."""
+        ...
+
+    def composition(self, transaction: Tx_contra, /, home: str, composition_id: str) -> CompositionStatus | None:
+        """Return how far it has come."""
+        ...
+
+    def compositions(self, transaction: Tx_contra, /, home: str, limit: int, after: str) -> CompositionPage:
+        """Return a page of them."""
+        ...
+
+    def begin_to_cancel(self, transaction: Tx_contra, /, home: str, composition_id: str) -> int | None:
+        """Let nothing of it begin any more; return how many counted jobs it has, or None when it has ended."""
+        ...
+
+    def cancel_some(self, transaction: Tx_contra, /, home: str, composition_id: str, first: int) -> None:
+        """Cancel ``STEP`` of its counted jobs, from a number on."""
+        ...
+
+    def prune_compositions(self, transaction: Tx_contra, /, home: str, old: tuple[int, int]) -> tuple[int, int]:
+        """Forget compositions that were over by a time, at most ``STEP``; return how many, and how many were read."""
         ...
 
     def records(self, transaction: Tx_contra, /, name: str, limit: int, after: int) -> list[UnreadableRecord]:

@@ -69,6 +69,7 @@ class Callers:
             transaction.hold(lease.queue, self._numbers[lease.queue], [lease.id])
             (settled,) = settle(transaction, [Ack(lease)])
             transaction.finish()
+            self._tell(transaction)
             return settled is not Settled.STALE
 
     def _fresh(self, caller: Statements) -> bool | None:
@@ -94,10 +95,14 @@ class Callers:
             transaction.know(caller.aside(lambda: self._beside().read(partial(_find, names=names)).result()))
         pushed = [outcome for part in parts(jobs) for outcome in push(transaction, part)]
         transaction.finish()
+        self._tell(transaction)
+        return pushed
+
+    def _tell(self, transaction: "CallersTransaction") -> None:
+        """Tell waiting workers of jobs, with the caller's commit."""
         step = self._place.server.notifying(channel(self._place), sorted(transaction.woken))
         if step is not None:
-            connection.run(*step)
-        return pushed
+            transaction.tell(step)
 
     def _is_ours(self, caller: Statements, theirs: tuple[Any, ...]) -> bool:
         """Tell whether the tables that a connection sees are ours: another server may have such, and another schema."""
@@ -164,6 +169,10 @@ class CallersTransaction(Transaction):
     def finish(self) -> None:
         """Write the counters that were moved: the last step."""
         self._connection.script(self._moves(self.slot))
+
+    def tell(self, step: Step) -> None:
+        """Tell others of jobs, behind the last step."""
+        self._connection.run(*step)
 
 
 class CallersConnection:

@@ -49,7 +49,14 @@ class ServerQueue(SqlQueue[Transaction]):
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
         return Capabilities(
-            driver="sql", shared=True, results=True, unique=True, transactions=True, durability=frozenset({1, 2})
+            driver="sql",
+            shared=True,
+            results=True,
+            unique=True,
+            compositions=True,
+            spanning=True,
+            transactions=True,
+            durability=frozenset({1, 2}),
         )
 
     async def diagnose(self, *, durability: int = 1) -> Sequence[Finding]:

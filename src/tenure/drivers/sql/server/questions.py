@@ -41,7 +41,8 @@ SELECT place, entry, id, priority, deliveries - free, crashes, since, envelope F
 """The first jobs of a line behind a place: the rest of that place, and those behind it."""
 
 HELD_PAGE: Final = """
-SELECT place, entry, id, incarnation, token, deliveries, free, crashes, length, keep,
+SELECT place, entry, id, incarnation, token, deliveries, free, crashes, length, keep, composition, flags,
+       CASE WHEN substr(token, 1, %(length)s) = %(prefix)s THEN input END,
        CASE WHEN substr(token, 1, %(length)s) = %(prefix)s THEN envelope END, fence FROM (
     (SELECT * FROM {jobs} WHERE shelf = %(shelf)s AND state = LEASED AND place = %(place)s AND entry > %(entry)s
      ORDER BY entry LIMIT %(limit)s)

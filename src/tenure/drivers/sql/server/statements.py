@@ -75,16 +75,18 @@ LOCK_QUEUES_ALONE: Final = "SELECT pg_advisory_xact_lock(k) FROM unnest(CAST(%(k
 FIND_QUEUES: Final = """
 SELECT {now}, name, number, line, (SELECT min(shelf) FROM {cleared} AS c WHERE c.queue = q.number),
        EXISTS (SELECT 1 FROM {paused} AS p WHERE p.namespace = q.namespace AND p.name = q.name),
-       (SELECT kept_until FROM {endings} AS e WHERE e.queue = q.number ORDER BY kept_until LIMIT 1)
+       (SELECT kept_until FROM {endings} AS e WHERE e.queue = q.number ORDER BY kept_until LIMIT 1),
+       (SELECT todo FROM {compositions} AS c WHERE c.home = q.number AND todo IS NOT NULL ORDER BY todo LIMIT 1)
 FROM (SELECT 1 AS one) AS o LEFT JOIN {queues} AS q ON q.namespace = %(namespace)s AND q.name {among:names}
 """
-"""The time, and some queues: their numbers, an abandoned line if they have one, whether they are paused, and until when
-the first of their kept ends is kept."""
+"""The time, and some queues: their numbers, an abandoned line if they have one, whether they are paused, until when the
+first of their kept ends is kept, and when something is to be done with the first of their compositions."""
 
 SEE_QUEUES: Final = """
 SELECT {now}, name, number, line, (SELECT min(shelf) FROM {cleared} AS c WHERE c.queue = q.number),
        EXISTS (SELECT 1 FROM {paused} AS p WHERE p.namespace = q.namespace AND p.name = q.name),
        (SELECT kept_until FROM {endings} AS e WHERE e.queue = q.number ORDER BY kept_until LIMIT 1),
+       (SELECT todo FROM {compositions} AS c WHERE c.home = q.number AND todo IS NOT NULL ORDER BY todo LIMIT 1),
        EXISTS (SELECT 1 FROM {jobs} AS j WHERE j.shelf = q.line AND j.state = READY),
        EXISTS (SELECT 1 FROM {jobs} AS j WHERE j.shelf = q.line AND j.state = SUSPECT),
        (SELECT place FROM {jobs} AS j WHERE j.shelf = q.line AND j.state = DELAYED ORDER BY place LIMIT 1),
@@ -153,7 +155,7 @@ FIND_MINE: Final = "SELECT incarnation FROM {jobs} WHERE incarnation {among:inca
 """Which of these jobs are there."""
 
 FIND_CLEARED: Final = """
-SELECT incarnation FROM {jobs}
+SELECT incarnation, composition, node, tells, flags FROM {jobs}
 WHERE queue = %(queue)s AND id {among:ids} AND state IN (READY, SUSPECT, DELAYED) AND shelf <> %(line)s
 ORDER BY id FOR UPDATE
 """
@@ -193,7 +195,7 @@ ENTER: Final = Each(
 
 FIRST: Final = """
 SELECT place, entry, incarnation, id, crash_limit, expires, deliveries, free, crashes, cancel_requested, since,
-       envelope, keep, fence
+       envelope, keep, composition, node, flags, input, fence
 FROM {jobs} WHERE shelf = %(shelf)s AND state = %(state)s
 ORDER BY place, entry LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 """
@@ -214,7 +216,7 @@ again."""
 # ------------------------------------------------------------------------------------------------- leases, by token
 
 HELD: Final = """
-SELECT incarnation, queue, id, token, cancel_requested, keep FROM {jobs}
+SELECT incarnation, queue, id, token, cancel_requested, keep, composition, node, tells, flags FROM {jobs}
 WHERE incarnation {among:incarnations} AND state = LEASED ORDER BY incarnation FOR UPDATE
 """
 """The current leases of some jobs: nobody else ends them until this transaction does."""
@@ -299,10 +301,11 @@ WHERE queue = %(queue)s AND id {among:ids} AND state = LEASED AND progress IS NO
 # ------------------------------------------------------------------------------------------------------- operating
 
 LOCK_JOBS: Final = """
-SELECT id, incarnation, state, shelf, keep FROM {jobs} WHERE queue = %(queue)s AND id {among:ids}
+SELECT id, incarnation, state, shelf, keep, composition, node, tells, flags FROM {jobs}
+WHERE queue = %(queue)s AND id {among:ids}
 ORDER BY id FOR UPDATE
 """
-"""Where the jobs with these ids are; they stay there until this transaction ends."""
+"""Where the jobs with these ids are, and what they belong to; they stay there until this transaction ends."""
 
 FIND_JOBS: Final = """
 SELECT id, state, shelf, CASE WHEN state = FAILED THEN failure END FROM {jobs}
@@ -323,7 +326,8 @@ ABANDON: Final = "INSERT INTO {cleared} (queue, shelf) VALUES (%(queue)s, %(shel
 """Remember the old line until its rows are swept."""
 
 LEFTOVERS: Final = """
-SELECT incarnation FROM {jobs} WHERE shelf = %(shelf)s AND state IN (READY, SUSPECT, DELAYED)
+SELECT incarnation, composition, node, tells, flags FROM {jobs}
+WHERE shelf = %(shelf)s AND state IN (READY, SUSPECT, DELAYED)
 LIMIT %(step)s FOR UPDATE SKIP LOCKED
 """
 """Some rows of an abandoned line that nobody else is about to remove."""
@@ -344,8 +348,8 @@ ORDER BY incarnation FOR UPDATE
 
 RETRY: Final = Each(
     ("g_incarnation", "g_new", "g_shelf", "g_since"),
-    "incarnation = g_new, locked = unique_key, shelf = g_shelf, state = READY, place = -priority, entry = g_new, since = g_since, "
-    "expires = CASE WHEN expires > g_since THEN expires END, deliveries = 0, free = 0, crashes = 0, "
+    "incarnation = g_new, locked = unique_key, shelf = g_shelf, state = READY, place = -priority, entry = g_new, "
+    "since = g_since, expires = CASE WHEN expires > g_since THEN expires END, deliveries = 0, free = 0, crashes = 0, "
     "cancel_requested = 0, failure = NULL",
 )
 """Failed jobs become new ones. An expiry that has passed is dropped: it would only fail the job again."""

@@ -120,10 +120,10 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
     )
     # The lines that a clear has abandoned and whose rows are not all gone yet.
     table("cleared", number("queue"), number("shelf"), PrimaryKeyConstraint("queue", "shelf"))
-    # Compositions, until some time after their end. ``unended`` counts the nodes that have not ended, ``due`` those that
-    # wait for nothing any more and are to be opened, ended or made jobs of; ``turn`` is the last number that such a one
-    # was given. ``todo`` is when claims of the home have something to do with it: now while nodes are due, else when it
-    # is to be forgotten. ``queues`` is a JSON list of the numbers of all queues that its jobs are for.
+    # Compositions, until some time after their end. ``unended`` counts nodes that have not ended, ``due`` those that
+    # wait for nothing and are to be opened, ended or made jobs of; ``turn`` is the last number that such a one was
+    # given. ``todo`` is when claims of the home have something to do with it: now while nodes are due, else when it
+    # is to be forgotten. ``queues`` is a JSON list of names: its home, and then those of its jobs.
     table(
         "compositions",
         number("number", primary_key=True),
@@ -148,6 +148,8 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
     # off. ``delay``, ``expires_in`` and ``keep`` are durations.
     table(
         "nodes",
+        # The composition's number and its own, as one text: of two columns a planner may use the first alone.
+        Column("label", text(64), primary_key=True),
         number("composition"),
         number("node"),
         number("needs"),
@@ -156,7 +158,7 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
         Column("runs", text(16)),
         Column("tells", BYTES, nullable=False),
         Column("flags", SmallInteger, nullable=False, server_default="0"),
-        Column("queue", BigInteger),
+        Column("queue", text(128)),
         Column("id", text(64)),
         Column("delay", BigInteger),
         Column("priority", SmallInteger),
@@ -166,7 +168,6 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
         Column("unique_key", text(32)),
         Column("envelope", BYTES),
         Column("input", BYTES),
-        PrimaryKeyConstraint("composition", "node", name=f"{prefix}nodes_pkey"),
         Index(f"{prefix}nodes_by_turn", "composition", "turn"),
     )
     # By name, not by number: a queue may be paused before anything was pushed to it.

@@ -43,6 +43,8 @@ class QueueRow:
     """Nothing of it is handed out."""
     first_until: int | None = None
     """Until when the first of the ends is kept that it has; None when it has none."""
+    first_todo: int | None = None
+    """When something is to be done with the first of the compositions whose home it is; None when with none."""
     ready: int = 0
     delayed: int = 0
     leased: int = 0
@@ -86,6 +88,8 @@ class Transaction:
         self.woken: set[str] = set()
         self.told: set[str] = set()
         """Queues of which other processes need not be told."""
+        self.unfinished: set[str] = set()
+        """The homes of compositions of which nodes are left to be worked off."""
 
     # ------------------------------------------------------------------------------------------------ its statements
 
@@ -191,11 +195,12 @@ class Transaction:
         for name in names:
             self._queues.setdefault(name, None)
         rest = []
-        for now, name, number, line, abandoned, paused, until, *more in results[-1].rows:
+        for now, name, number, line, abandoned, paused, until, todo, *more in results[-1].rows:
             self._now = int(now)
             if name is not None:
                 queue = self._queues[name] = self._queues[name] or QueueRow(name, number)
                 queue.line, queue.abandoned, queue.paused, queue.first_until = line, abandoned, bool(paused), until
+                queue.first_todo = todo
                 rest.append((name, *more))
         return rest
 

@@ -1,4 +1,4 @@
-"""The statements that unique jobs take besides, one a role; the others, and how they are written, are in ``statements``."""
+"""The statements that unique jobs take besides, one a role; how they are written is said in ``statements``."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ UNION ALL
 FIND_CLEARED_HOLDERS: Final = """
 SELECT incarnation FROM {jobs}
 WHERE queue = %(queue)s AND locked {among:locks} AND state IN (READY, SUSPECT, DELAYED) AND shelf <> %(line)s
-ORDER BY incarnation FOR UPDATE
+ORDER BY locked FOR UPDATE
 """
 """Unique jobs that waited in a line that was cleared: they are gone, and only their rows are left."""
 

@@ -209,19 +209,19 @@ COMPOSED: Final = (
     # What the job before it returned.
     "ALTER TABLE tenure_jobs ADD COLUMN input BLOB",
     "CREATE UNIQUE INDEX tenure_jobs_by_lock ON tenure_jobs (queue, locked) WHERE locked IS NOT NULL",
-    # ``unended`` counts the nodes that have not ended, ``due`` those that wait for nothing any more and are to be
-    # opened, ended or made jobs of; ``turn`` is the last number that such a one was given. ``todo`` is when claims of
-    # the home have something to do with it: now while nodes are due, else when it is to be forgotten. ``queues`` is a
-    # JSON list of the numbers of all queues that its jobs are for.
+    # ``unended`` counts the nodes that have not ended, ``due`` those that wait for nothing and are to be opened, ended
+    # or made jobs of; ``turn`` is the last number that such a one was given. ``todo`` is when claims of the home have
+    # something to do with it: now while nodes are due, else when it is to be forgotten. ``queues`` is a JSON list of
+    # names: its home, and then those of its jobs.
     """
     CREATE TABLE tenure_compositions (
         number INTEGER PRIMARY KEY,
         home INTEGER NOT NULL,
         id TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        name TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('chain', 'batch', 'workflow')),
+        name BLOB NOT NULL,
         retention INTEGER NOT NULL,
-        queues TEXT NOT NULL DEFAULT '[]',
+        queues BLOB NOT NULL,
         created INTEGER NOT NULL,
         started INTEGER NOT NULL DEFAULT 0 CHECK (started IN (0, 1)),
         cancelling INTEGER NOT NULL DEFAULT 0 CHECK (cancelling IN (0, 1)),
@@ -252,9 +252,9 @@ COMPOSED: Final = (
         bad INTEGER NOT NULL DEFAULT 0 CHECK (bad IN (0, 1)),
         turn INTEGER,
         runs TEXT CHECK (runs IN ('success', 'failure', 'any')),
-        tells TEXT NOT NULL,
+        tells BLOB NOT NULL,
         flags INTEGER NOT NULL DEFAULT 0,
-        queue INTEGER,
+        queue TEXT,
         id TEXT,
         delay INTEGER,
         priority INTEGER,

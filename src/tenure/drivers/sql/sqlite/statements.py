@@ -25,11 +25,12 @@ FIND_QUEUE: Final = """
 SELECT number, line, fence, ready, delayed, leased, failed, unreadable,
        (SELECT shelf FROM tenure_cleared WHERE tenure_cleared.queue = q.number LIMIT 1),
        EXISTS (SELECT 1 FROM tenure_paused AS p WHERE p.namespace = q.namespace AND p.name = q.name),
-       (SELECT min(until) FROM tenure_endings WHERE tenure_endings.queue = q.number)
+       (SELECT min(until) FROM tenure_endings WHERE tenure_endings.queue = q.number),
+       (SELECT min(todo) FROM tenure_compositions WHERE home = q.number)
 FROM tenure_queues AS q WHERE namespace = ? AND name = ?
 """
-"""One queue: its numbers, its counters, an abandoned line if it has one, whether it is paused, and until when the first
-of its kept ends is kept."""
+"""One queue: its numbers, its counters, an abandoned line if it has one, whether it is paused, until when the first of
+its kept ends is kept, and when something is to be done with the first of its compositions."""
 
 ADD_QUEUE: Final = "INSERT INTO tenure_queues (number, line, namespace, name) VALUES (?, ?, ?, ?)"
 """A queue that was never pushed to before."""
@@ -118,7 +119,7 @@ PROMOTE: Final = "UPDATE tenure_jobs SET state = ?, rank = -priority, entry = ?,
 
 FIRST: Final = """
 SELECT rank, entry, incarnation, id, crash_limit, expires, deliveries, free, crashes, cancel_requested, since, envelope,
-       keep
+       keep, composition, node, flags, input
 FROM tenure_jobs WHERE shelf = ? AND state = ? ORDER BY rank, entry LIMIT ?
 """
 """The first jobs of the ready line, or of the suspects'."""
@@ -220,8 +221,10 @@ SELECT fraction, note FROM tenure_jobs JOIN tenure_progress USING (incarnation) 
 
 # ----------------------------------------------------------------------------------------------------------- operating
 
-FIND_JOB: Final = "SELECT incarnation, state, shelf, keep FROM tenure_jobs WHERE queue = ? AND id = ?"
-"""Where the job with this id is."""
+FIND_JOB: Final = """
+SELECT incarnation, state, shelf, keep, composition, node, tells, flags FROM tenure_jobs WHERE queue = ? AND id = ?
+"""
+"""Where the job with this id is, and what it belongs to."""
 
 FIND_REASON: Final = "SELECT reason FROM tenure_failures WHERE incarnation = ?"
 """Why a failed job failed."""
@@ -240,8 +243,9 @@ ABANDON: Final = "INSERT INTO tenure_cleared (queue, shelf) VALUES (?, ?)"
 
 SWEEP: Final = """
 DELETE FROM tenure_jobs WHERE incarnation IN (SELECT incarnation FROM tenure_jobs WHERE shelf = ? LIMIT ?)
+RETURNING composition, node, tells, flags
 """
-"""Remove some rows of an abandoned line."""
+"""Remove some rows of an abandoned line, and tell what they belonged to."""
 
 SWEPT: Final = "DELETE FROM tenure_cleared WHERE queue = ? AND shelf = ?"
 """An abandoned line has no rows any more."""
@@ -319,7 +323,8 @@ WHERE shelf = :shelf AND state = :state AND (rank, entry) > (:rank, :entry) ORDE
 """The first jobs of a line behind a place."""
 
 HELD_PAGE: Final = _text("""
-SELECT rank, entry, id, incarnation, token, deliveries, free, crashes, length, keep,
+SELECT rank, entry, id, incarnation, token, deliveries, free, crashes, length, keep, composition, flags,
+       CASE WHEN substr(token, 1, length(:prefix)) = :prefix THEN input END,
        CASE WHEN substr(token, 1, length(:prefix)) = :prefix THEN envelope END
 FROM tenure_jobs
 WHERE shelf = :number AND state = LEASED AND (rank, entry) > (:rank, :entry) ORDER BY rank, entry LIMIT :limit

@@ -59,6 +59,8 @@ class QueueRow:
     """Nothing of it is handed out."""
     first_until: int | None = None
     """Until when the first of the ends is kept that it has; None when it has none."""
+    first_todo: int | None = None
+    """When something is to be done with the first of the compositions whose home it is; None when with none."""
     d_ready: int = 0
     d_delayed: int = 0
     d_leased: int = 0
@@ -84,6 +86,8 @@ class Transaction:
         self._queues: dict[str, QueueRow | None] = {}
         self.now: int = int(clock.time() * SECOND)
         self.woken: set[str] = set()
+        self.unfinished: set[str] = set()
+        """The homes of compositions of which nodes are left to be worked off."""
 
     def all(self, statement: str, values: Values = ()) -> list[Any]:
         """Return the rows of a statement."""

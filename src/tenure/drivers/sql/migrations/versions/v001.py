@@ -115,6 +115,7 @@ def upgrade() -> None:
     index("compositions_by_end", "compositions", "home", "over_at")
     create(
         "nodes",
+        Column("label", text(64), primary_key=True),
         number("composition"),
         number("node"),
         number("needs"),
@@ -123,7 +124,7 @@ def upgrade() -> None:
         Column("runs", text(16)),
         Column("tells", BYTES, nullable=False),
         Column("flags", SmallInteger, nullable=False, server_default="0"),
-        Column("queue", BigInteger),
+        Column("queue", text(128)),
         Column("id", text(64)),
         Column("delay", BigInteger),
         Column("priority", SmallInteger),
@@ -133,7 +134,6 @@ def upgrade() -> None:
         Column("unique_key", text(32)),
         Column("envelope", BYTES),
         Column("input", BYTES),
-        PrimaryKeyConstraint("composition", "node", name=f"{p}nodes_pkey"),
     )
     index("nodes_by_turn", "nodes", "composition", "turn")
     create(

@@ -4,6 +4,17 @@ Rows are locked before they are looked at, always in the order of their numbers,
 """
 
 from tenure.drivers.sql.server.transitions.claiming import claim, glance
+from tenure.drivers.sql.server.transitions.composing import (
+    add,
+    begin_to_cancel,
+    cancel_some,
+    composition,
+    compositions,
+    grow,
+    prepare,
+    prune_compositions,
+    start,
+)
 from tenure.drivers.sql.server.transitions.keeping import endings, progress, report
 from tenure.drivers.sql.server.transitions.listing import held, jobs
 from tenure.drivers.sql.server.transitions.operating import cancel, clear, forget, old, prune, retry
@@ -15,9 +26,14 @@ from tenure.drivers.sql.server.transitions.telling import pause, paused, request
 from tenure.drivers.sql.server.transitions.unreadable import content, drop, records
 
 __all__ = [
+    "add",
+    "begin_to_cancel",
     "cancel",
+    "cancel_some",
     "claim",
     "clear",
+    "composition",
+    "compositions",
     "content",
     "counts",
     "drop",
@@ -26,13 +42,16 @@ __all__ = [
     "failed_record",
     "forget",
     "glance",
+    "grow",
     "held",
     "jobs",
     "old",
     "pause",
     "paused",
+    "prepare",
     "progress",
     "prune",
+    "prune_compositions",
     "push",
     "push_numbered",
     "queues",
@@ -44,5 +63,6 @@ __all__ = [
     "resume",
     "retry",
     "settle",
+    "start",
     "states",
 ]

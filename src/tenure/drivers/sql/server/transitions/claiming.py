@@ -3,10 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tenure.drivers.sql.claims import Candidate, Claim, Sight, choose, is_suspect, leased
-from tenure.drivers.sql.server import statements
+from tenure.drivers.sql.claims import (
+    DOOMED,
+    Candidate,
+    Claim,
+    Sight,
+    choose,
+    doomed_by,
+    is_suspect,
+    leased,
+    members,
+)
+from tenure.drivers.sql.server import compositions, statements
 from tenure.drivers.sql.server.texts import READY, SUSPECT
 from tenure.drivers.sql.server.transaction import QueueRow, Transaction
+from tenure.drivers.sql.server.transitions.advancing import work_off
 from tenure.drivers.sql.server.transitions.sweeping import sweep
 from tenure.drivers.sql.transitions import STEP
 from tenure.drivers.sql.units import SECOND, micros
@@ -21,7 +32,8 @@ def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
     seen = transaction.see(claim.queues)
     for queue, sight in seen:
         asks = sight.asks_for_work(transaction.now, suspects=claim.suspects, paused=queue.paused)
-        if asks or queue.abandoned is not None:
+        something = queue.first_todo is not None and queue.first_todo <= transaction.now
+        if asks or something or queue.abandoned is not None:
             return None
     return Claimed(next_due=_next_due(transaction, seen))
 
@@ -30,7 +42,9 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
     """Lease jobs, the first queue's first, after recovering and promoting in each of them, the paused ones too."""
     seen = transaction.see(claim.queues)
     moved = sum(_prepare(transaction, queue, sight, claim) for queue, sight in seen)
-    if moved:
+    before = set(transaction.woken)
+    work_off(transaction, [queue for queue, _ in seen])
+    if moved or transaction.woken != before:
         seen = transaction.see(claim.queues)
     leases: list[Lease] = []
     left: set[str] = set()
@@ -49,7 +63,9 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
         transaction.woken |= left
         transaction.told |= set() if moved else left
         seen = transaction.see(claim.queues) if len(leases) < claim.limit else []
-    return Claimed(leases=leases, next_due=_next_due(transaction, seen))
+    # More of compositions may be had at once: the next claim makes jobs of it.
+    more = any(queue.name in transaction.unfinished for queue, _ in seen)
+    return Claimed(leases=leases, next_due=0.0 if more else _next_due(transaction, seen))
 
 
 def _next_due(transaction: Transaction, seen: Seen) -> float | None:
@@ -129,7 +145,10 @@ def _take(
 
 def _first(transaction: Transaction, queue: QueueRow, state: int, limit: int) -> list[Candidate]:
     rows = transaction.all(statements.FIRST, shelf=queue.line, state=state, limit=limit)
-    return [Candidate(*row) for row in rows]
+    candidates = [Candidate(*row) for row in rows]
+    of = members(candidates)
+    cancelling = [number for (number,) in transaction.all(compositions.ARE_CANCELLING, numbers=of)] if of else ()
+    return [doomed_by(cancelling, candidate) for candidate in candidates] if cancelling else candidates
 
 
 def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequence[Candidate]) -> list[Lease]:
@@ -144,6 +163,9 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
         length=length,
         now=now,
     )
+    # Whoever releases it finds the request.
+    doomed = [candidate.incarnation for candidate in chosen if candidate.cancel_requested == DOOMED]
+    transaction.change_all(statements.REQUEST_CANCELS, doomed)
     queue.ready -= len(chosen)
     queue.leased += len(chosen)
     return [

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tenure.drivers.sql.nodes import End, cleared
 from tenure.drivers.sql.server import statements
 from tenure.drivers.sql.server.texts import DELAYED, FAILED, LEASED
 from tenure.drivers.sql.server.transaction import QueueRow, Transaction
+from tenure.drivers.sql.server.transitions.advancing import advance
 from tenure.drivers.sql.server.transitions.ending import Row, ended, keep
 from tenure.drivers.sql.server.transitions.locking import holders, unlock_cleared
 from tenure.drivers.sql.transitions import STEP
@@ -21,9 +23,10 @@ def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Canc
     removed: list[int] = []
     requested: list[int] = []
     ends: list[Row] = []
+    told: list[End] = []
     answers = []
     for job_id in ids:
-        _, incarnation, state, shelf, kept = found.get(job_id, (job_id, 0, FAILED, 0, 0))
+        _, incarnation, state, shelf, kept, *belongs = found.get(job_id, (job_id, 0, FAILED, 0, 0))
         if state == LEASED:
             requested.append(incarnation)
             answers.append(Cancelled.REQUESTED)
@@ -31,6 +34,7 @@ def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Canc
             answers.append(Cancelled.NOT_FOUND)
         else:
             removed.append(incarnation)
+            told += cleared([belongs])
             if kept:
                 ends.append(ended(queue, (job_id, incarnation), kept, transaction.now))
             answers.append(Cancelled.REMOVED)
@@ -40,6 +44,7 @@ def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Canc
     transaction.change_all(statements.REMOVE, removed)
     transaction.change_all(statements.REQUEST_CANCELS, requested)
     keep(transaction, [queue], ends)
+    advance(transaction, told)
     return answers
 
 
@@ -118,9 +123,7 @@ def _taken(transaction: Transaction, records: Sequence[FailedRecord], *, again: 
 
 
 class _Locks:
-    """The locks that failed jobs take again, if nobody else has them: then whoever takes one meanwhile waits, or both
-    are done again.
-    """
+    """The locks that failed jobs take again, as far as nobody else has them. Who takes one meanwhile makes us wait."""
 
     def __init__(self, transaction: Transaction, queues: Iterable[QueueRow], failed: Sequence[Any]) -> None:
         self._taken: set[tuple[int, str]] = set()

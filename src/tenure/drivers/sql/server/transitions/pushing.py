@@ -7,15 +7,16 @@ second one: for a unique job that another of the same call did not keep away aft
 from collections.abc import Sequence
 from typing import Any, Final
 
+from tenure.drivers.sql.nodes import cleared
 from tenure.drivers.sql.server import statements
 from tenure.drivers.sql.server.texts import DELAYED, READY
 from tenure.drivers.sql.server.transaction import QueueRow, Transaction
+from tenure.drivers.sql.server.transitions.advancing import advance
 from tenure.drivers.sql.server.transitions.locking import holders, unlock_cleared
 from tenure.drivers.sql.server.transitions.sweeping import sweep
 from tenure.drivers.sql.units import micros, nearest_micros
 from tenure.errors import NotSupported, StoreRefused
 from tenure.queue import Push, Pushed
-
 
 MOST_ROUNDS: Final = 1000
 """More than the jobs of a call: every round answers for the first that is left, unless others come and go at once."""
@@ -77,7 +78,8 @@ def _round(
 
 def _first_of_each(left: Sequence[Placed]) -> list[Placed]:
     """Return the jobs of which none before has the id, nor the text."""
-    first, seen = [], set()
+    first: list[Placed] = []
+    seen: set[tuple[str, str, str]] = set()
     for place, job in left:
         names = {(job.queue, "id", job.id)} | ({(job.queue, "text", job.unique)} if job.unique else set())
         if not names & seen:
@@ -136,17 +138,18 @@ def _stored(transaction: Transaction, queues: Sequence[QueueRow], rows: dict[int
     stored = _there(transaction, rows)
     # An id, or a text, that waited in a line that was cleared is gone: only its row is left.
     left = [row for number, row in rows.items() if number not in stored]
-    gone: list[int] = []
+    gone: list[Any] = []
     unlocked = 0
     for queue in queues:
         here = [row for row in left if row["queue"] == queue.number]
         if here:
             ids = [row["id"] for row in here]
             found = transaction.all(statements.FIND_CLEARED, queue=queue.number, ids=ids, line=queue.line)
-            gone += [incarnation for (incarnation,) in found]
+            gone += found
             unlocked += unlock_cleared(transaction, queue, [row["locked"] for row in here if row["locked"]])
     if gone or unlocked:
-        transaction.change_all(statements.REMOVE, gone)
+        transaction.change_all(statements.REMOVE, (row[0] for row in gone))
+        advance(transaction, cleared(row[1:] for row in gone))
         transaction.insert(statement, left)
         stored = _there(transaction, rows)
     return stored

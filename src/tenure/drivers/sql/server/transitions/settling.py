@@ -5,9 +5,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tenure.drivers.sql.advancing import Budget
+from tenure.drivers.sql.nodes import End, Member, ended_by, member
 from tenure.drivers.sql.server import statements
 from tenure.drivers.sql.server.texts import DELAYED, READY
 from tenure.drivers.sql.server.transaction import QueueRow, Transaction
+from tenure.drivers.sql.server.transitions.advancing import advance, work_off
 from tenure.drivers.sql.server.transitions.ending import Row, ended, keep
 from tenure.drivers.sql.units import micros
 from tenure.queue import Ack, Drop, Fail, Lease, Release, Renewal, SetAside, Settled, Settlement
@@ -20,6 +23,8 @@ class Current(NamedTuple):
     """Somebody asked to cancel its job."""
     keep: int
     """How long the job's end is kept."""
+    member: Member | None
+    """What it belongs to."""
 
 
 class Held(NamedTuple):
@@ -51,6 +56,7 @@ def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[
     gone: list[int] = []
     released: list[dict[str, Any]] = []
     ends: list[Row] = []
+    told: list[End] = []
     settled = []
     for settlement in settlements:
         lease = settlement.lease
@@ -64,6 +70,8 @@ def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[
         settled.append(Settled.CANCELLED if cancelled else Settled.DONE)
         if found.keep and (cancelled or isinstance(settlement, Ack | Drop | Fail)):
             ends.append(ended(queue, (lease.id, lease.incarnation), found.keep, transaction.now, settlement))
+        if found.member is not None:
+            told += ended_by(found.member, settlement, settled[-1])
         match settlement:
             case Release() if not cancelled:
                 # Who is a suspect is judged by the claim that finds the job, which knows its limit.
@@ -79,6 +87,9 @@ def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[
     transaction.change_all(statements.REMOVE, gone)
     transaction.change_each(statements.RELEASE, released)
     keep(transaction, list(held.queues.values()), ends)
+    budget = Budget()
+    advance(transaction, told, budget)
+    work_off(transaction, held.queues.values(), budget)
     return settled
 
 
@@ -88,7 +99,7 @@ def current(transaction: Transaction, leases: Iterable[Lease]) -> Held:
     queues = {queue.name: queue for queue in transaction.find(*(lease.queue for lease in named))}
     incarnations = sorted({lease.incarnation for lease in named})
     rows = transaction.all(statements.HELD, incarnations=incarnations)
-    return Held(queues, {tuple(row[:4]): Current(bool(row[4]), row[5]) for row in rows})
+    return Held(queues, {tuple(row[:4]): Current(bool(row[4]), row[5], member(*row[6:])) for row in rows})
 
 
 def _released(queue: QueueRow, release: Release, entry: int, now: int) -> dict[str, Any]:

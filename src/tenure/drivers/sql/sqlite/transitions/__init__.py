@@ -1,6 +1,17 @@
 """The transitions, by family: functions of a transaction, each done whole or not at all."""
 
 from tenure.drivers.sql.sqlite.transitions.claiming import claim, glance
+from tenure.drivers.sql.sqlite.transitions.composing import (
+    add,
+    begin_to_cancel,
+    cancel_some,
+    composition,
+    compositions,
+    grow,
+    prepare,
+    prune_compositions,
+    start,
+)
 from tenure.drivers.sql.sqlite.transitions.keeping import endings, progress, report
 from tenure.drivers.sql.sqlite.transitions.listing import held, jobs
 from tenure.drivers.sql.sqlite.transitions.operating import cancel, clear, forget, old, prune, retry
@@ -12,9 +23,14 @@ from tenure.drivers.sql.sqlite.transitions.telling import pause, paused, request
 from tenure.drivers.sql.sqlite.transitions.unreadable import content, drop, records
 
 __all__ = [
+    "add",
+    "begin_to_cancel",
     "cancel",
+    "cancel_some",
     "claim",
     "clear",
+    "composition",
+    "compositions",
     "content",
     "counts",
     "drop",
@@ -23,13 +39,16 @@ __all__ = [
     "failed_record",
     "forget",
     "glance",
+    "grow",
     "held",
     "jobs",
     "old",
     "pause",
     "paused",
+    "prepare",
     "progress",
     "prune",
+    "prune_compositions",
     "push",
     "push_numbered",
     "queues",
@@ -41,5 +60,6 @@ __all__ = [
     "resume",
     "retry",
     "settle",
+    "start",
     "states",
 ]

@@ -2,10 +2,22 @@
 
 from collections.abc import Sequence
 
-from tenure.drivers.sql.claims import Candidate, Choice, Claim, Sight, choose, is_suspect, leased
-from tenure.drivers.sql.sqlite import statements
+from tenure.drivers.sql.claims import (
+    DOOMED,
+    Candidate,
+    Choice,
+    Claim,
+    Sight,
+    choose,
+    doomed_by,
+    is_suspect,
+    leased,
+    members,
+)
+from tenure.drivers.sql.sqlite import compositions, statements
 from tenure.drivers.sql.sqlite.schema import READY, SUSPECT
 from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transitions.advancing import work_off
 from tenure.drivers.sql.sqlite.transitions.sweeping import sweep
 from tenure.drivers.sql.transitions import STEP
 from tenure.drivers.sql.units import SECOND, micros
@@ -20,7 +32,7 @@ def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
     for queue, sight in zip(queues, sights, strict=True):
         if sight.asks_for_work(transaction.now, suspects=claim.suspects, paused=queue.paused):
             return None
-    if any(queue.abandoned is not None for queue in queues):
+    if any(queue.abandoned is not None or _has_something_to_do(transaction, queue) for queue in queues):
         return None
     return Claimed(next_due=_next_due(transaction, sights))
 
@@ -34,6 +46,7 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
         moved += _recover(transaction, queue, claim.crash_limit)
         moved += _promote(transaction, queue, claim.crash_limit)
         sweep(transaction, queue)
+    work_off(transaction, queues)
     leases: list[Lease] = []
     for queue in queues:
         if len(leases) < claim.limit and not queue.paused:
@@ -48,7 +61,13 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
             for queue, sight in zip(queues, sights, strict=True)
             if (sight.ready or sight.suspects) and not queue.paused
         }
-    return Claimed(leases=leases, next_due=_next_due(transaction, sights))
+    # More of compositions may be had at once: the next claim makes jobs of it.
+    more = any(queue.name in transaction.unfinished for queue in queues)
+    return Claimed(leases=leases, next_due=0.0 if more else _next_due(transaction, sights))
+
+
+def _has_something_to_do(transaction: Transaction, queue: QueueRow) -> bool:
+    return queue.first_todo is not None and queue.first_todo <= transaction.now
 
 
 def _queues(transaction: Transaction, claim: Claim) -> list[QueueRow]:
@@ -146,14 +165,26 @@ def _take(transaction: Transaction, queue: QueueRow, claim: Claim, limit: int, *
 def _choose(transaction: Transaction, queue: QueueRow, claim: Claim, window: int, *, suspects: bool) -> Choice:
     ready = transaction.all(statements.FIRST, (queue.line, READY, window))
     others = transaction.all(statements.FIRST, (queue.line, SUSPECT, window)) if suspects else []
+    candidates = [_judged(transaction, [Candidate(*row) for row in rows]) for rows in (ready, others)]
     return choose(
-        [Candidate(*row) for row in ready],
-        [Candidate(*row) for row in others],
+        candidates[0],
+        candidates[1],
         claim,
         window,
         transaction.now,
         suspects=suspects,
     )
+
+
+def _judged(transaction: Transaction, candidates: list[Candidate]) -> list[Candidate]:
+    """Return the jobs, those doomed whose compositions were cancelled."""
+    cancelling = [number for number in members(candidates) if _is_cancelling(transaction, number)]
+    return [doomed_by(cancelling, candidate) for candidate in candidates] if cancelling else candidates
+
+
+def _is_cancelling(transaction: Transaction, composition: int) -> bool:
+    row = transaction.one(compositions.IS_CANCELLING, (composition,))
+    return bool(row and row[0])
 
 
 def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequence[Candidate]) -> list[Lease]:
@@ -169,6 +200,10 @@ def _lease(transaction: Transaction, queue: QueueRow, claim: Claim, chosen: Sequ
         statements.LEASE,
         [(queue.number, deadline, token, length, candidate.incarnation) for candidate in chosen],
     )
+    # Whoever releases it finds the request.
+    doomed = [(candidate.incarnation,) for candidate in chosen if candidate.cancel_requested == DOOMED]
+    if doomed:
+        transaction.change_each(statements.REQUEST_CANCEL, doomed)
     queue.d_ready -= len(chosen)
     queue.d_leased += len(chosen)
     return [

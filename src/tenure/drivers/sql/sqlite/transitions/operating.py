@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from tenure.drivers.sql.nodes import End, Outcome, member
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, FAILED, LEASED
 from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
 from tenure.drivers.sql.sqlite.transitions import keeping
+from tenure.drivers.sql.sqlite.transitions.advancing import advance
 from tenure.drivers.sql.sqlite.transitions.locking import holder_of
 from tenure.drivers.sql.transitions import STEP
 from tenure.queue import Cancelled, FailedRecord
@@ -15,12 +17,13 @@ def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Canc
     """Remove what waits, request it of what runs."""
     queue = transaction.find(name)
     answers = []
+    ends: list[End] = []
     for job_id in ids:
         found = queue and transaction.one(statements.FIND_JOB, (queue.number, job_id))
         if not queue or not found or found[1] == FAILED:
             answers.append(Cancelled.NOT_FOUND)
             continue
-        incarnation, state, shelf, keep = found
+        incarnation, state, shelf, keep, *belongs = found
         if state == LEASED:
             transaction.change(statements.REQUEST_CANCEL, (incarnation,))
             answers.append(Cancelled.REQUESTED)
@@ -30,9 +33,12 @@ def cancel(transaction: Transaction, name: str, ids: Sequence[str]) -> list[Canc
             queue.d_ready -= state != DELAYED
             if keep:
                 keeping.end(transaction, queue, (job_id, incarnation), keep)
+            what = member(*belongs)
+            ends += [] if what is None else [what.end(Outcome.CANCELLED)]
             answers.append(Cancelled.REMOVED)
         else:  # it waited in a line that was cleared
             answers.append(Cancelled.NOT_FOUND)
+    advance(transaction, ends)
     return answers
 
 

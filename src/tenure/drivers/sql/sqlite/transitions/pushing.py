@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from tenure.drivers.sql.nodes import Outcome, member
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, READY
 from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transitions.advancing import advance
 from tenure.drivers.sql.sqlite.transitions.locking import WAITING, holder_of
 from tenure.drivers.sql.sqlite.transitions.sweeping import sweep
 from tenure.drivers.sql.units import micros, nearest_micros
@@ -22,24 +24,24 @@ def push(transaction: Transaction, jobs: Sequence[Push]) -> list[Pushed]:
             pushed.append(Pushed(job.id if _exists(transaction, queue, job.id) else holder, "held"))
             continue
         delayed = job.delay > 0
-        stored = transaction.change(
-            statements.PUSH,
-            (
-                incarnation,
-                queue.number,
-                job.id,
-                queue.line,
-                DELAYED if delayed else READY,
-                now + micros(job.delay) if delayed else -job.priority,
-                now,
-                job.priority,
-                job.crash_limit,
-                None if job.expires_in is None else now + micros(job.expires_in),
-                job.envelope,
-                nearest_micros(job.keep),
-                job.unique or None,
-            ),
+        row = (
+            incarnation,
+            queue.number,
+            job.id,
+            queue.line,
+            DELAYED if delayed else READY,
+            now + micros(job.delay) if delayed else -job.priority,
+            now,
+            job.priority,
+            job.crash_limit,
+            None if job.expires_in is None else now + micros(job.expires_in),
+            job.envelope,
+            nearest_micros(job.keep),
+            job.unique or None,
         )
+        stored = transaction.change(statements.PUSH, row)
+        if not stored and _swept(transaction, queue, job.id):
+            stored = transaction.change(statements.PUSH, row)
         if stored:
             queue.d_delayed += delayed
             queue.d_ready += not delayed
@@ -50,6 +52,17 @@ def push(transaction: Transaction, jobs: Sequence[Push]) -> list[Pushed]:
     for name in {job.queue for job in jobs}:
         sweep(transaction, transaction.open(name))
     return pushed
+
+
+def _swept(transaction: Transaction, queue: QueueRow, job_id: str) -> bool:
+    """Remove what is left of a cleared job of a composition, which is to be told."""
+    found = transaction.one(statements.FIND_JOB, (queue.number, job_id))
+    what = member(*found[4:]) if found else None
+    if what is None or found[1] not in WAITING or found[2] == queue.line:
+        return False
+    transaction.change(statements.REMOVE, (found[0],))
+    advance(transaction, [what.end(Outcome.CANCELLED)])
+    return True
 
 
 def _exists(transaction: Transaction, queue: QueueRow, job_id: str) -> bool:

@@ -54,7 +54,7 @@ def _state(transaction: Transaction, queue: QueueRow, job_id: str) -> JobState:
     if found is None:
         kept = transaction.one(statements.FIND_END_STATE, (queue.number, job_id, transaction.now))
         return JobState(kept[0]) if kept else JobState.GONE
-    incarnation, state, shelf, _ = found
+    incarnation, state, shelf, *_ = found
     if state == FAILED:
         return failed_state(transaction.one(statements.FIND_REASON, (incarnation,))[0])
     waits = state in {READY, SUSPECT, DELAYED}

@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from tenure.drivers.sql.sqlite import statements
+import msgspec
+
+from tenure.drivers.sql.advancing import Budget
+from tenure.drivers.sql.nodes import End, Member, ended_by, member
+from tenure.drivers.sql.sqlite import compositions, statements
 from tenure.drivers.sql.sqlite.schema import DELAYED, READY
 from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
 from tenure.drivers.sql.sqlite.transitions import keeping
+from tenure.drivers.sql.sqlite.transitions.advancing import advance, work_off
 from tenure.drivers.sql.units import micros
 from tenure.queue import Ack, Drop, Fail, Lease, Release, Renewal, SetAside, Settled, Settlement
 
@@ -30,12 +35,16 @@ def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[
     """End each current lease."""
     numbered = sum(isinstance(settlement, Release | Fail | SetAside) for settlement in settlements)
     entries = iter(transaction.numbers(numbered))
-    settled = []
+    settled: list[Settled] = []
+    members = _members(transaction, settlements)
+    ends: list[End] = []
+    queues: dict[str, QueueRow] = {}
     for settlement in settlements:
         queue = transaction.find(settlement.lease.queue)
         if queue is None:
             settled.append(Settled.STALE)
             continue
+        queues[queue.name] = queue
         named = _named(queue, settlement.lease)
         match settlement:
             case Release():
@@ -48,7 +57,21 @@ def settle(transaction: Transaction, settlements: Sequence[Settlement]) -> list[
                 settled.append(_finish(transaction, queue, named))
         if settlement.lease.keep and settled[-1] is not Settled.STALE:
             _keep(transaction, queue, settlement, settled[-1])
+        if members and (what := members.get(settlement.lease.incarnation)) is not None:
+            ends += ended_by(what, settlement, settled[-1])
+    budget = Budget()
+    advance(transaction, ends, budget)
+    work_off(transaction, queues.values(), budget)
     return settled
+
+
+def _members(transaction: Transaction, settlements: Sequence[Settlement]) -> dict[int, Member]:
+    """Return what jobs belong to, by their incarnations. A lease says whether, so that other jobs cost no look."""
+    leases = [settlement.lease.incarnation for settlement in settlements if settlement.lease.composition]
+    if not leases:
+        return {}
+    rows = transaction.all(compositions.FIND_MEMBERS, (msgspec.json.encode(leases).decode(),))
+    return {row[0]: what for row in rows if (what := member(*row[1:])) is not None}
 
 
 def _keep(transaction: Transaction, queue: QueueRow, settlement: Settlement, answer: Settled) -> None:

@@ -1,7 +1,9 @@
 """Removing, in bounded steps, the rows that a clear has put out of reach, and ends that were kept long enough."""
 
+from tenure.drivers.sql.nodes import cleared
 from tenure.drivers.sql.sqlite import statements
 from tenure.drivers.sql.sqlite.transaction import QueueRow, Transaction
+from tenure.drivers.sql.sqlite.transitions.advancing import advance
 from tenure.drivers.sql.transitions import STEP
 
 
@@ -11,9 +13,11 @@ def sweep(transaction: Transaction, queue: QueueRow) -> None:
         forget_ends(transaction, queue)
     if queue.abandoned is None:
         return
-    if transaction.change(statements.SWEEP, (queue.abandoned, STEP)) < STEP:
+    swept = transaction.all(statements.SWEEP, (queue.abandoned, STEP))
+    if len(swept) < STEP:
         transaction.change(statements.SWEPT, (queue.number, queue.abandoned))
     queue.abandoned = None
+    advance(transaction, cleared(swept))
 
 
 def forget_ends(transaction: Transaction, queue: QueueRow, most: int = STEP) -> None:
