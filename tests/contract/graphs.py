@@ -8,10 +8,11 @@ from tenure.compositions import START, Gate, JobNode, Node, When, job_id
 from tenure.queue import Push
 
 END = -2
-MOST_JOBS = 12
+MOST_JOBS = 16
 CALLBACKS = (-11, -12, -13, -14)
 
-WHENS = st.sampled_from([When.SUCCESS, When.SUCCESS, When.SUCCESS, When.FAILURE, When.ANY])
+MOSTLY = st.sampled_from([True, True, True, False])
+WHENS = st.sampled_from([*[When.SUCCESS] * 6, When.FAILURE, When.ANY])
 
 
 @st.composite
@@ -21,8 +22,8 @@ def graphs(draw: st.DrawFn, of: str, queue: str) -> list[Node]:
     Each job names jobs before it that it waits for. Who is waited for by one job may tell it without a gate; who by
     several tells a gate; who by nobody tells the last gate, or nobody.
     """
-    count = draw(st.integers(0, MOST_JOBS), "jobs")
-    parents = [draw(_some(range(number)), f"what {number} waits for") for number in range(count)]
+    count = draw(st.sampled_from([0, *range(2, MOST_JOBS + 1)]), "jobs")
+    parents = [draw(_parents(number), f"what {number} waits for") for number in range(count)]
     children = {number: [one for one in range(count) if number in parents[one]] for number in range(count)}
     callbacks = draw(_some(CALLBACKS), "callbacks")
     gates: list[Node] = []
@@ -30,7 +31,7 @@ def graphs(draw: st.DrawFn, of: str, queue: str) -> list[Node]:
     given: set[int] = set()
     sinks = 0
     for number in range(count):
-        if len(children[number]) == 1 and draw(st.booleans(), "directly"):
+        if len(children[number]) == 1 and draw(MOSTLY, "directly"):
             (only,) = children[number]
             tells[number] = only
             given |= {only} if len(parents[only]) == 1 else set()
@@ -47,8 +48,8 @@ def graphs(draw: st.DrawFn, of: str, queue: str) -> list[Node]:
             needs=len(parents[number]) or 1,
             when=draw(WHENS, "when") if parents[number] else When.SUCCESS,
             next=tells[number],
-            takes=number in given and draw(st.booleans(), "takes"),
-            gives=tells[number] in given and draw(st.booleans(), "gives"),
+            takes=number in given and draw(MOSTLY, "takes"),
+            gives=tells[number] in given and draw(MOSTLY, "gives"),
         )
         for number in range(count)
     ]
@@ -70,6 +71,13 @@ def graphs(draw: st.DrawFn, of: str, queue: str) -> list[Node]:
             for number in callbacks
         ),
     ]
+
+
+def _parents(number: int) -> st.SearchStrategy[list[int]]:
+    """Wait for nobody, for the one before as in a chain, or for any."""
+    if not number:
+        return st.just([])
+    return st.one_of(st.just([]), st.just([number - 1]), st.just([number - 1]), _some(range(number)))
 
 
 def _some(numbers: Sequence[int]) -> st.SearchStrategy[list[int]]:

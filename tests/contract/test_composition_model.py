@@ -21,7 +21,6 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -40,18 +39,34 @@ DRIVERS = ["memory", "sqlite", "postgresql", "mariadb", "valkey", "valkey-stream
 WALKS = {"memory": 100, "sqlite": 15}
 """Walks of one run; fewer where each takes long."""
 SHORT = 0.02
-MOST = 3
+MOST = 5
 """Compositions of one walk."""
 Q = "q"
 
+ACTS = {
+    "work": 8,
+    "claim": 4,
+    "settle": 4,
+    "let_lapse": 2,
+    "finish": 1,
+    "begin": 3,
+    "push": 1,
+    "cancel": 1,
+    "cancel_composition": 1,
+    "grow": 3,
+    "operate": 4,
+    "prune": 1,
+}
+"""What is done, and how often: rules of their own would be left out of whole walks, and most steps need others."""
+
 ends: list[Callable[[Lease], Settlement]] = [
-    *[lambda lease: Ack(lease, b"of " + lease.id.encode())] * 5,
+    *[lambda lease: Ack(lease, b"of " + lease.id.encode())] * 14,
     Ack,
     Drop,
     Release,
     lambda lease: Release(lease, free=True),
     lambda lease: Release(lease, crashed=True),
-    lambda lease: Fail(lease, Failure(reason="exception", message="no")),
+    *[lambda lease: Fail(lease, Failure(reason="exception", message="no"))] * 3,
     lambda lease: SetAside(lease, "unreadable"),
 ]
 
@@ -101,10 +116,15 @@ class Walk(RuleBasedStateMachine):
     def first(self, data: st.DataObject) -> None:
         self.begin(data)
 
-    @precondition(lambda self: len(self.names) < MOST)
     @rule(data=st.data())
+    def act(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from([name for name, weight in ACTS.items() for _ in range(weight)]), "act")
+        getattr(self, name)(data)
+
     def begin(self, data: st.DataObject) -> None:
-        of = "abc"[len(self.names)]
+        if len(self.names) == MOST:
+            return
+        of = "abcde"[len(self.names)]
         nodes = data.draw(graphs(of, Q), "nodes")
         kind = data.draw(st.sampled_from(list(Kind)), "kind")
         assert self.run(self.queue.prepare(NewComposition(id=of, home=Q, kind=kind)))
@@ -116,14 +136,13 @@ class Walk(RuleBasedStateMachine):
         self.names.append(of)
         self.jobs += [node.push.id for node in nodes if isinstance(node, JobNode)]
 
-    @rule()
-    def push(self) -> None:
+    def push(self, _data: st.DataObject) -> None:
         job = Push(queue=Q, id="plain", envelope=b"plain")
         (answer,) = self.run(self.queue.push([job]))
         assert [answer.outcome] == self.model.push([job])
 
-    @rule(limit=st.integers(1, 8), suspects=st.booleans())
-    def claim(self, limit: int, suspects: bool) -> None:
+    def claim(self, data: st.DataObject) -> None:
+        limit, suspects = data.draw(st.integers(1, 8), "limit"), data.draw(st.booleans(), "suspects")
         self.leases += self.claimed(limit, suspects=suspects, length=LEASE)
 
     def claimed(self, limit: int, *, suspects: bool, length: float) -> list[Lease]:
@@ -134,9 +153,8 @@ class Walk(RuleBasedStateMachine):
         self.model.check_claim(claimed.leases, limit, suspects=suspects, length=length)
         return list(claimed.leases)
 
-    @rule(limit=st.integers(1, 3))
-    def let_lapse(self, limit: int) -> None:
-        leases = self.claimed(limit, suspects=True, length=SHORT)
+    def let_lapse(self, data: st.DataObject) -> None:
+        leases = self.claimed(data.draw(st.integers(1, 3), "limit"), suspects=True, length=SHORT)
         if not leases:
             return
         self.model.now += SHORT
@@ -147,12 +165,23 @@ class Walk(RuleBasedStateMachine):
             assert time.monotonic() < deadline, "the leases do not lapse"
         self.leases += leases
 
-    @precondition(lambda self: self.leases)
-    @rule(data=st.data())
+    def work(self, data: st.DataObject) -> None:
+        """Claim, and settle all that is held but for one."""
+        self.claim(data)
+        held = [lease for lease in self.leases if self.model.holder(lease) is not None]
+        self.end(held[data.draw(st.integers(0, 1), "left") :], data)
+
     def settle(self, data: st.DataObject) -> None:
-        chosen = data.draw(st.lists(st.sampled_from(self.leases[-16:]), min_size=1, max_size=6), "leases")
+        self.end(data.draw(st.lists(self.some_lease(), max_size=6), "leases") if self.leases else [], data)
+
+    def end(self, chosen: list[Lease], data: st.DataObject) -> None:
         settlements = [data.draw(st.sampled_from(self.fitting(lease)), "end")(lease) for lease in chosen]
         assert list(self.run(self.queue.settle(settlements))) == self.model.settle(settlements)
+
+    def some_lease(self) -> st.SearchStrategy[Lease]:
+        """Choose a lease that is held, three times out of four, or any of the last ones."""
+        held = [lease for lease in self.leases if self.model.holder(lease) is not None]
+        return st.sampled_from([*(held * 3), *self.leases[-max(1, len(held)) :]])
 
     def fitting(self, lease: Lease) -> list[Callable[[Lease], Settlement]]:
         """Return how a lease may be ended. Whether a callback may be given back that a cancel came upon is open."""
@@ -161,8 +190,7 @@ class Walk(RuleBasedStateMachine):
             return ends
         return [end for end in ends if not isinstance(end(lease), Release)]
 
-    @rule()
-    def finish(self) -> None:
+    def finish(self, _data: st.DataObject) -> None:
         """Acknowledge what runs and can be claimed, three times over: so that walks come to an end of something."""
         for _ in range(3):
             held = [lease for lease in self.leases if self.model.holder(lease) is not None]
@@ -170,7 +198,6 @@ class Walk(RuleBasedStateMachine):
             settlements = [Ack(lease, b"done") for lease in held]
             assert list(self.run(self.queue.settle(settlements))) == self.model.settle(settlements)
 
-    @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         # One at a time: whether a call finds what it lets begin itself is open.
         chosen = data.draw(st.sampled_from(self.jobs), "job")
@@ -178,16 +205,14 @@ class Walk(RuleBasedStateMachine):
             answers = self.model.cancel([chosen])
         assert list(self.run(self.queue.cancel(Q, [chosen]))) == answers
 
-    @rule(data=st.data(), really=st.sampled_from([False, False, True]))
-    def cancel_composition(self, data: st.DataObject, really: bool) -> None:
-        if really:
-            of = data.draw(st.sampled_from([*self.names, "nobody"]), "composition")
-            assert self.run(self.queue.cancel_composition(Q, of)) is self.model.cancel_composition(of)
+    def cancel_composition(self, data: st.DataObject) -> None:
+        of = data.draw(st.sampled_from([*self.names * 3, "nobody"]), "composition")
+        assert self.run(self.queue.cancel_composition(Q, of)) is self.model.cancel_composition(of)
 
-    @precondition(lambda self: self.leases)
-    @rule(data=st.data(), count=st.integers(0, 3))
-    def grow(self, data: st.DataObject, count: int) -> None:
-        lease = data.draw(st.sampled_from(self.leases[-16:]), "lease")
+    def grow(self, data: st.DataObject) -> None:
+        if not self.leases:
+            return
+        lease, count = data.draw(self.some_lease(), "lease"), data.draw(st.integers(0, 3), "how many")
         nodes = [
             JobNode(number=number, push=Push(queue=Q, id=f"x{number}", envelope=b"more")) for number in range(count)
         ]
@@ -198,18 +223,15 @@ class Walk(RuleBasedStateMachine):
         if grown:
             self.jobs += [job_id(of, number) for number in range(total, total + count)]
 
-    @rule(again=st.booleans())
-    def operate(self, again: bool) -> None:
+    def operate(self, data: st.DataObject) -> None:
         records: list[FailedRecord] = list(self.run(self.queue.failed(Q)))[:3]
-        if again:
+        if data.draw(st.sampled_from([True, True, False]), "again"):
             assert list(self.run(self.queue.retry(records))) == self.model.retry(records)
         else:
             assert list(self.run(self.queue.forget(records))) == self.model.forget(records)
 
-    @rule(really=st.sampled_from([False, False, True]))
-    def prune(self, really: bool) -> None:
-        if really:
-            assert self.run(self.queue.prune_compositions(Q, older_than=0)) == self.model.prune_compositions()
+    def prune(self, _data: st.DataObject) -> None:
+        assert self.run(self.queue.prune_compositions(Q, older_than=0)) == self.model.prune_compositions()
 
     @invariant()
     def the_counts_agree(self) -> None:
@@ -278,7 +300,7 @@ def test_random_walks_through_compositions_agree_with_the_model(
         seed(number)(cast("type[Walk]", lambda: Walk(open_store))),
         settings=settings(
             max_examples=int(os.environ.get("TENURE_MODEL_WALKS") or WALKS.get(driver, 10) * scale),
-            stateful_step_count=40,
+            stateful_step_count=50,
             deadline=None,
             database=None,
             phases=[Phase.generate, Phase.shrink],
