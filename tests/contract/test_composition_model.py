@@ -274,6 +274,7 @@ def needs_compositions(opened: Opened) -> None:
 
 
 @pytest.mark.torture
+@pytest.mark.timeout(300)
 def test_random_walks_through_compositions_agree_with_the_model(
     driver: str, tmp_path: pathlib.Path, namespace: str, request: pytest.FixtureRequest, scale: int
 ) -> None:

@@ -65,7 +65,9 @@ class Flows:
     def _take_in(self, graph: Graph, nodes: Iterable[Node]) -> list[Member]:
         members = [Member(graph, node, node.needs) for node in nodes]
         graph.members.update((member.node.number, member) for member in members)
-        graph.total += sum(member.counted for member in members)
+        counted = sum(member.counted for member in members)
+        graph.total += counted
+        graph.pending += counted
         graph.left += len(members)
         return members
 
@@ -111,7 +113,9 @@ class Flows:
         graph.left -= 1
         if member.counted:
             graph.ends[end] += 1
-        self._note(graph)
+            graph.pending -= 1
+        if not graph.pending:
+            self._note(graph)
         for number in reversed(member.next):
             self._tell(graph, number, well=end is End.SUCCEEDED, result=result, first=member.job is None)
 
@@ -126,7 +130,7 @@ class Flows:
         member = graph.members[number]
         member.needs -= 1
         member.well = member.well and well
-        if member.job is not None and member.job.takes:
+        if isinstance(member.node, JobNode) and member.node.takes:
             member.input = result
         if member.needs == 0 and member.stage is Stage.WAITS:
             (self._resolved.appendleft if first else self._resolved.append)(member)

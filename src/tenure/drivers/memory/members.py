@@ -1,18 +1,18 @@
 """A composition in memory, as data: how far it has come, and its nodes."""
 
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 
 from tenure.compositions import CompositionState, CompositionStatus, Gate, JobNode, NewComposition, Node, When, ended_as
 from tenure.queue import Ack, Drop, Release, Settlement
 
 
-class End(Enum):
+class End(IntEnum):
     """How a node has ended, as what it tells is concerned."""
 
-    SUCCEEDED = auto()
-    FAILED = auto()
-    CANCELLED = auto()
+    SUCCEEDED = 0
+    FAILED = 1
+    CANCELLED = 2
 
 
 class Stage(Enum):
@@ -39,17 +39,14 @@ class Graph:
     cancelled: bool = False
     """Somebody asked for it to be cancelled while it was active."""
     total: int = 0
-    ends: dict[End, int] = field(default_factory=lambda: dict.fromkeys(End, 0))
+    pending: int = 0
+    """Counted jobs that have not ended."""
+    ends: list[int] = field(default_factory=lambda: [0] * len(End))
     left: int = 0
     """Nodes that have not ended, callbacks and gates too."""
     finished_at: float | None = None
     over: float | None = None
     """When the last node of all ended."""
-
-    @property
-    def pending(self) -> int:
-        """Counted jobs that have not ended."""
-        return self.total - sum(self.ends.values())
 
     @property
     def state(self) -> CompositionState:
