@@ -35,7 +35,15 @@ local function composing()
 -- include: flows
 -- include: releasing
 -- include: forgetting
-  return { check = check_flows, old = over_by_now, off = called_off, work = work_off, forget = forget_flows }
+  -- Returns what the token ends in of a job on its first delivery, without limits of its own, that gives nothing, as long
+  -- as its composition goes on; nothing for one that needs a closer look.
+  local function usual(record)
+    local id, next_one, flags =
+      string.match(record, '^%d+|0|0|0|0|0|%d+|0|0||([^:|]+):%-?%d+:(%-?%d*):(%a*):%d*\n')
+    local c = id and not find(flags, 'g', 1, true) and composition_of(id)
+    return c and not c.asked and '+' .. next_one
+  end
+  return { usual = usual, old = over_by_now, off = called_off, work = work_off, forget = forget_flows }
 end
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
@@ -220,9 +228,12 @@ local function consider(entries, n, places, missed)
     local id, record, member, mark = ids[i], records[i], nil, '-'
     if record and not seen[id] then
       -- A job on its first delivery, without limits of its own, needs no closer look.
-      if not asked[i] and find(record, '^%d+|0|0|0|0|0|%d+|0\n') then
+      local usual = not asked[i]
+        and (find(record, '^%d+|0|0|0|0|0|%d+|0\n') and '' or (flow and flow.usual(record)))
+      if usual then
         local inc = incs[i]
-        if sub(record, 1, #inc + 1) == inc .. '|' then member = entries[i] .. first .. (places[i] or '') .. tail end
+        local place = usual .. (places[i] or '')
+        if sub(record, 1, #inc + 1) == inc .. '|' then member = entries[i] .. first .. place .. tail end
       else
         local inc, deliveries, free, crashes, limit, expiry, _, _, rest = header(record)
         if not inc then
@@ -232,7 +243,8 @@ local function consider(entries, n, places, missed)
           seen[id] = true
         elseif inc == incs[i] then
           deliveries = deliveries + 1
-          mark = judged(asked[i] == inc or called_off(rest), deliveries, tonumber(crashes), effective(limit), tonumber(expiry))
+          mark = judged(asked[i] == inc or called_off(rest), deliveries, tonumber(crashes), effective(limit),
+            tonumber(expiry))
           if mark == 's' and (took_suspect or not suspect_allowed) then
             suspected[#suspected + 1] = entries[i]
             seen[id] = true
@@ -301,7 +313,9 @@ drop_taken()
 
 local left = more_waits()
 local others = call('LLEN', suspects) > 0
-if owing or (not shut and (left or soonest_fresh < math.huge or (others and (fresh_suspects or from_suspects > 0)))) then wake_up(wake) end
+if owing then wake_up(wake) end
+local suspects_for_others = others and (fresh_suspects or from_suspects > 0)
+if not shut and (left or suspects_for_others or soonest_fresh < math.huge) then wake_up(wake) end
 local cut_short = budget <= 0 and (left or (others and suspect_allowed))
 if want > 0 and (cut_short or more_strays or owing) then reply[3] = '1' end
 
