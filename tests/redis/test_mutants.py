@@ -184,7 +184,7 @@ async def swept(server: Server, namespace: str, scripts: Scripts) -> bool:
 
 
 async def test_leftovers_of_a_clear_stay_when_sweeping_takes_nothing_away(valkey: Server, namespace: str) -> None:
-    removing = "call('HDEL', leftover, unpack(ids))"
+    removing = "call('HDEL', leftover, unpack(ids, 1, swept))"
     mutant = Mutant("takes nothing away", "sweep", removing, "", by_the_test_itself)
     assert await swept(valkey, namespace, Scripts())
     assert not await swept(valkey, f"{namespace}-m", mutated(mutant))

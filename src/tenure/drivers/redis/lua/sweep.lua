@@ -1,5 +1,6 @@
 -- Takes away at most 100 records of cleared jobs, and what else is left of them: the requests to cancel them (their
 -- holder had died, and they waited to be leased doomed), the texts of unique ones, and their places in compositions.
+-- Where there is any such thing they are read, and those are no more than fit into a mebibyte (and one).
 -- KEYS: gone leftover jobs running failed seq ready beside delayed wake cancel kept kept:at unique flows flows:nodes flows:due flows:until none
 -- ARGV:
 -- Reply: how many were taken away; 0 when none is left
@@ -31,9 +32,13 @@ if not base then return redis.error_reply(SPOILT) end
 local ids = call('HRANDFIELD', leftover, 100)
 call('DEL', none) -- never exists: a script that has written is not refused when memory is full
 if #ids > 0 then
-  for i = 1, looks and #ids or 0 do
-    local id = ids[i]
-    local inc, _, _, _, _, _, _, _, rest = header(call('HGET', leftover, id))
+  local swept, bytes = looks and 0 or #ids, 1048576
+  while swept < #ids and bytes > 0 do
+    swept = swept + 1
+    local id = ids[swept]
+    local record = call('HGET', leftover, id)
+    local inc, _, _, _, _, _, _, _, rest = header(record)
+    bytes = bytes - #record
     -- A job that was pushed later under the same id has its own request, which stays.
     if inc and call('HGET', cancel, id) == inc then call('HDEL', cancel, id) end
     if inc then
@@ -41,7 +46,7 @@ if #ids > 0 then
       member_ended(rest, 'c')
     end
   end
-  call('HDEL', leftover, unpack(ids))
+  call('HDEL', leftover, unpack(ids, 1, swept))
   if next(changed) then advance(base) end
 end
 if call('EXISTS', leftover) == 0 then
