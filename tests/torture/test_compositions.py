@@ -60,7 +60,7 @@ def test_chains_and_batches_are_exact_whoever_dies(
             child.wait_for_output("worker started", 30)
         frozen: dict[int, float] = {}
         while not all_over(app, chains, batches):
-            outages.last(chance.uniform(0.05, 0.3))
+            outages.last(chance.uniform(0.05, 0.3) * min(scale, 6))
             for place, since in list(frozen.items()):
                 if outages.now() > since + LEASE * 1.5:
                     del frozen[place]
