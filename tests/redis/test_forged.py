@@ -149,6 +149,25 @@ async def test_a_failed_record_that_is_none_is_passed_over(queue: RedisQueue, ra
     assert await queue.failed_record(Q, "ghost") is None
 
 
+@pytest.mark.parametrize(
+    "kept", ["s|", "p|", "s|1|2", "f|1|5|9999999999999|x", "s|a|b|c|d", "p|1|half|x", "s|1|x|9999999999999|"]
+)
+async def test_what_is_kept_of_a_job_and_is_none_is_passed_over(queue: RedisQueue, raw: Scripted, kept: str) -> None:
+    raw.client.hset(raw.key("kept"), "a", kept)
+    assert await queue.endings(Q, ["a"]) == [None]
+    assert await queue.progress(Q, ["a"]) == [None]
+
+
+@pytest.mark.parametrize("digits", ["9" * 400, "9" * 5000])
+async def test_a_failed_record_with_numbers_beyond_all_is_passed_over(
+    queue: RedisQueue, raw: Scripted, digits: str
+) -> None:
+    raw.client.hset(raw.key("failed"), "b", f'1|0|0|0|0|0|{digits}|0\n{{"reason":"exception"}}\n{{}}')
+    raw.client.zadd(raw.key("failed:at"), {"b": 1})
+    assert await queue.failed_record(Q, "b") is None
+    assert await queue.failed(Q) == []
+
+
 @pytest.mark.parametrize("kept", ["", "x", "5", "|", "x|y"])
 async def test_a_client_record_that_is_none_gives_the_call_a_new_id(raw: Scripted, kept: str) -> None:
     raw.client.set(raw.key("client:c"), kept)

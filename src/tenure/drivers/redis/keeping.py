@@ -20,6 +20,8 @@ _STATES = {
     b"e": JobState.EXPIRED,
     b"c": JobState.CANCELLED,
 }
+_FOREIGN = (msgspec.DecodeError, ValueError, OverflowError, RecursionError)
+"""What reading raises for what somebody else has put there: then nothing is kept."""
 _reasons = msgspec.json.Decoder(tuple[str, str])
 
 
@@ -81,22 +83,28 @@ def _ending(value: bytes, now: int) -> Ending | None:
     letter, _, rest = value.partition(b"|")
     if letter not in _STATES:
         return None
-    incarnation, ended, until, result = rest.split(b"|", 3)
-    if int(until) <= now:
+    try:
+        incarnation, ended, until, result = rest.split(b"|", 3)
+        if int(until) <= now:
+            return None
+        why, kind = _reasons.decode(result) if letter in b"fe" else ("", "")
+        return Ending(
+            state=_STATES[letter],
+            incarnation=int(incarnation),
+            ended_at=int(ended) / 1000,
+            result=result if letter == b"s" else None,
+            reason=why,
+            type=kind,
+        )
+    except _FOREIGN:
         return None
-    why, kind = _reasons.decode(result) if letter in b"fe" else ("", "")
-    return Ending(
-        state=_STATES[letter],
-        incarnation=int(incarnation),
-        ended_at=int(ended) / 1000,
-        result=result if letter == b"s" else None,
-        reason=why,
-        type=kind,
-    )
 
 
 def _progress(value: bytes) -> Progress | None:
     if not value.startswith(b"p|"):
         return None
-    _, _, fraction, note = value.split(b"|", 3)
-    return Progress(float(fraction), note.decode())
+    try:
+        _, _, fraction, note = value.split(b"|", 3)
+        return Progress(float(fraction), note.decode())
+    except _FOREIGN:
+        return None

@@ -113,7 +113,7 @@ def held_lease(queue: str, named: bytes, record: bytes, deadline: float) -> Leas
     """Return the lease that a listing tells of, or None for a member or a record that cannot be one."""
     try:
         return lease(queue, named, record, "", deadline)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
@@ -163,20 +163,19 @@ def failed_record(queue: str, job_id: bytes, record: bytes) -> FailedRecord | No
     """Return a failed job, or None for something else that was put in its place."""
     header, _, rest = record.partition(b"\n")
     line, found, envelope = rest.partition(b"\n")
-    size = _more(record, len(header)).size
     fields = header.split(b"|")
     if not found or len(fields) < 8 or not all(field.isdigit() for field in fields[:7]):
         return None
     try:
-        failure = _failure_decoder.decode(line)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        size = _more(record, len(header)).size
+        return FailedRecord(
+            queue=queue,
+            id=job_id.decode(),
+            incarnation=int(fields[0]),
+            attempts=int(fields[1]) - int(fields[2]),
+            failed_at=int(fields[6]) / 1000,
+            failure=_failure_decoder.decode(line),
+            envelope=envelope[: len(envelope) - (size or 0)],
+        )
+    except (msgspec.DecodeError, ValueError, OverflowError, RecursionError):
         return None
-    return FailedRecord(
-        queue=queue,
-        id=job_id.decode(),
-        incarnation=int(fields[0]),
-        attempts=int(fields[1]) - int(fields[2]),
-        failed_at=int(fields[6]) / 1000,
-        failure=failure,
-        envelope=envelope[: len(envelope) - (size or 0)],
-    )
