@@ -78,9 +78,14 @@ soak: $(VENV)/.test
 	@tools/servers.sh
 	@$(run) python -m benchmarks.soak $(if $(HOURS),--hours $(HOURS),--minutes $(or $(MINUTES),10)) $(ARGS)
 
+# The fault tests, SCALE times as long, and the recorded runs of a TIER (change, night, release). With a DRIVER or a SEED
+# those runs alone, one after another: a seed plays its run again.
+torture: export TENURE_PROOF_TIER = $(or $(TIER),$(if $(DRIVER)$(SEED),change,night))
+torture: export TENURE_PROOF_DRIVER = $(DRIVER)
+torture: export TENURE_PROOF_SEED = $(SEED)
 torture: $(VENV)/.test
 	@tools/servers.sh
-	@TENURE_TORTURE_SCALE=$(SCALE) $(run) python $(PYTEST) -m torture $(ARGS)
+	@TENURE_TORTURE_SCALE=$(SCALE) $(run) python $(if $(TIER)$(DRIVER)$(SEED),-m pytest -rA tests/torture/proof/test_runs.py,$(PYTEST)) -m torture $(ARGS)
 
 docs: $(VENV)/.check
 	@$(run) python -m sphinx -q -W --keep-going -b html docs docs/_build/html

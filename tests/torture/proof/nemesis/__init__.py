@@ -1,0 +1,15 @@
+"""What is done to recorded runs, by driver."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tests.torture.proof.nemesis import on_databases, on_redis, on_workers
+from tests.torture.proof.nemesis.act import Act
+
+TABLE: Final[Mapping[str, Sequence[Act]]] = {
+    "redis": [*on_workers.ACTS, *on_workers.WITH_A_NETWORK, *on_redis.ACTS],
+    "redis-streams": [*on_workers.ACTS, *on_workers.WITH_A_NETWORK, *on_redis.ACTS],
+    "sqlite": [*on_workers.ACTS, *on_databases.SQLITE],
+    "postgresql": [*on_workers.ACTS, *on_workers.WITH_A_NETWORK, *on_databases.POSTGRESQL],
+}
+"""All faults of each driver."""
