@@ -52,6 +52,13 @@ def check_job_name(name: Any) -> str:
     return name
 
 
+def check_schedule(name: Any) -> str:
+    """Return the schedule's name, or raise ``InvalidOption``. The rule is that of job names."""
+    if not isinstance(name, str) or not _JOB_NAME.fullmatch(name):
+        raise InvalidOption(f"name {shown(name)} is not the name of a schedule: the rule is that of job names")
+    return name
+
+
 def check_holder(holder: Any) -> str:
     """Return the holder's name, or raise ``InvalidOption``."""
     if not isinstance(holder, str) or not _HOLDER.fullmatch(holder):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 import msgspec
 
 HIDDEN: Final = frozenset(
-    {"args", "envelope", "input", "kwargs", "message", "meta", "result", "token", "traceback", "unique"}
+    {"args", "definition", "envelope", "input", "kwargs", "message", "meta", "result", "token", "traceback", "unique"}
 )
 """Fields of records whose values are a user's, or settle a lease: their presence is shown, and nothing of them."""
 
