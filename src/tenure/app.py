@@ -35,6 +35,7 @@ from tenure.portal import blocking, refuse_loop, require_loop
 from tenure.preparing import Preparing
 from tenure.queue import Cancelled, Counts, FailedRecord, JobState, Queue
 from tenure.registry import DEFAULT_QUEUE, Registry
+from tenure.scheduling import Scheduled, Scheduling
 from tenure.surroundings import Lifespan, Middlewares
 from tenure.tracing import Tracing
 from tenure.walking import Walking
@@ -48,7 +49,7 @@ E = TypeVar("E")
 C = TypeVar("C", bound=SyncHandles[Any])
 
 
-class Tenure(Extended, Composes):
+class Tenure(Extended, Composes, Scheduled):
     """An application.
 
     Args:
@@ -106,6 +107,10 @@ class Tenure(Extended, Composes):
         self._dispatcher = Dispatcher(
             self._preparing, self.composer, self.events, self._lookout, lambda: self.tracing, self._outgoing.outbox
         )
+        self.schedules: Scheduling = Scheduling(
+            self.registry, self._connections, self.operate, self._preparing, lambda target: self._register(target, {})
+        )
+        """Schedules: those of the code, and what is stored."""
 
     @functools.cached_property
     def settings(self) -> Settings:

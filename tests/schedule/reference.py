@@ -11,8 +11,13 @@ from zoneinfo import ZoneInfo
 
 MINUTE = 60
 NAMES = {
-    **{name: str(number) for number, name in enumerate("SUN MON TUE WED THU FRI SAT".split())},
-    **{name: str(number) for number, name in enumerate("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), 1)},
+    **{name: str(number) for number, name in enumerate(["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"])},
+    **{
+        name: str(number)
+        for number, name in enumerate(
+            ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"], 1
+        )
+    },
 }
 
 

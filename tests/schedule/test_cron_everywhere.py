@@ -64,7 +64,7 @@ def check(zone: str, expressions: Iterable[str], rng: random.Random) -> int:
         for text in expressions:
             expected = [due for due in fires(Expression(text), minutes) if due <= end]
             cron = Cron(text, zone)
-            got = list(itertools.takewhile(lambda due: due <= end, cron.slots(start)))
+            got = up_to(end, cron.slots(start))
             assert got == expected, f"{text} in {zone}"
             # Whoever starts in the middle finds the same ones, in the hour that comes twice too.
             for after in [rng.uniform(start, end) for _ in range(8)] + rng.sample(got, min(len(got), 4)):
@@ -73,6 +73,10 @@ def check(zone: str, expressions: Iterable[str], rng: random.Random) -> int:
                     assert cron.next(after) == later[0], f"{text} in {zone} after {after}"
             compared += len(got)
     return compared
+
+
+def up_to(end: float, slots: Iterable[float]) -> list[float]:
+    return list(itertools.takewhile(lambda due: due <= end, slots))
 
 
 def chosen(seed: int, number: int) -> list[str]:

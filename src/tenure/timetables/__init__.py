@@ -5,8 +5,8 @@ seconds, or milliseconds, since 1970, the same in every process that has the sam
 """
 
 from tenure.timetables.cron import Cron
-from tenure.timetables.definition import CatchUp, Definition
+from tenure.timetables.definition import CatchUp, Definition, When
 from tenure.timetables.interval import Interval
 from tenure.timetables.timetable import Timetable, last_slot, newest_slots
 
-__all__ = ["CatchUp", "Cron", "Definition", "Interval", "Timetable", "last_slot", "newest_slots"]
+__all__ = ["CatchUp", "Cron", "Definition", "Interval", "Timetable", "When", "last_slot", "newest_slots"]

@@ -36,9 +36,7 @@ class Cron:
 
     def __init__(self, expression: str, tz: str = "UTC") -> None:
         """Check the expression and the zone; raises ``InvalidOption``, also for a date that never comes."""
-        if not isinstance(expression, str) or len(expression) > LONGEST:
-            raise InvalidOption(f"cron must be a text of at most {LONGEST} characters, not {shown(expression)}")
-        self.text: str = " ".join(expression.split())
+        self.text: str = _text(expression)
         """The expression."""
         self.zone: Zone = Zone(tz)
         spelled = ALIASES.get(self.text.lower(), self.text)
@@ -94,6 +92,12 @@ class Cron:
             if wall > END:
                 return
             yield wall
+
+
+def _text(expression: Any) -> str:
+    if not isinstance(expression, str) or len(expression) > LONGEST:
+        raise InvalidOption(f"cron must be a text of at most {LONGEST} characters, not {shown(expression)}")
+    return " ".join(expression.split())
 
 
 def _matcher(given: str, spelled: str) -> Any:

@@ -7,7 +7,7 @@ the job's envelope, of which only the id and two fields of ``meta`` are filled i
 import hashlib
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +22,8 @@ from tenure.timetables.interval import Interval
 from tenure.timetables.timetable import Timetable
 
 VERSION: Final = 1
+TEMPLATE: Final = "schedule"
+"""In the place of a job's id."""
 SCHEDULE: Final = "schedule"
 """In a job's ``meta``: the name of the schedule that pushed it."""
 SLOT: Final = "slot"
@@ -30,6 +32,21 @@ SLOT: Final = "slot"
 CatchUp = Literal["skip", "last", "all"]
 """What becomes of slots that nobody was there to fire: none of them, the last one, or all, fires afterwards."""
 Source = Literal["code", "api", "cli"]
+
+
+class When(NamedTuple):
+    """What a timetable is made from: a cron expression and a zone, or an interval in seconds."""
+
+    cron: str | None = None
+    tz: str = "UTC"
+    every: float | None = None
+
+    @property
+    def timetable(self) -> Timetable:
+        """The timetable; raises ``InvalidOption`` for what cannot be one, or is unknown here: a zone, say."""
+        if self.cron is not None:
+            return Cron(self.cron, self.tz)
+        return Interval(0.0 if self.every is None else self.every)
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,10 +77,7 @@ class Definition(Discreet, frozen=True, kw_only=True, dict=True):
 
     envelope: Envelope
     """The job; its id is that of no job."""
-    cron: str | None = None
-    tz: str = "UTC"
-    every: float | None = None
-    """Seconds; or there is ``cron``."""
+    when: When
     catch_up: CatchUp = "last"
     overlap: bool = True
     """It fires whether or not its last job has ended."""
@@ -80,15 +94,8 @@ class Definition(Discreet, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def timetable(self) -> Timetable:
-        """When it is due; raises ``InvalidOption`` for what cannot be, or is unknown here: a zone, say."""
-        if self.cron is not None:
-            return Cron(self.cron, self.tz)
-        return Interval(0.0 if self.every is None else self.every)
-
-    @property
-    def when(self) -> tuple[str | None, str, float | None]:
-        """What its timetable is made from."""
-        return self.cron, self.tz, self.every
+        """When it is due; raises ``InvalidOption``."""
+        return self.when.timetable
 
     def push(self, name: str, slot: float, now: float, *, max_bytes: int = MAX_BYTES) -> Push:
         """Return the job of one slot, at a time by the store's clock: always the same one, whoever fires it."""
@@ -112,9 +119,9 @@ class Definition(Discreet, frozen=True, kw_only=True, dict=True):
         written = Written(
             v=VERSION,
             job=msgspec.Raw(encode(self.envelope, max_bytes=2**31)),
-            cron=self.cron,
-            tz=self.tz,
-            every=self.every,
+            cron=self.when.cron,
+            tz=self.when.tz,
+            every=self.when.every,
             catch_up=self.catch_up,
             overlap=self.overlap,
             jitter=self.jitter,
@@ -138,9 +145,7 @@ def decode(data: bytes) -> Definition:
         raise NewerEnvelope("written by a newer version of tenure")
     definition = Definition(
         envelope=decode_envelope(bytes(written.job)),
-        cron=written.cron,
-        tz=written.tz,
-        every=written.every,
+        when=When(written.cron, written.tz, written.every),
         catch_up=written.catch_up,
         overlap=written.overlap,
         jitter=written.jitter,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from tenure.errors import InvalidOption
 from tenure.naming import shown
@@ -16,13 +16,13 @@ class Interval:
 
     def __init__(self, every: float | timedelta) -> None:
         """Check the length: 1 second to 366 days, in whole milliseconds; raises ``InvalidOption``."""
-        seconds = every.total_seconds() if isinstance(every, timedelta) else every
+        seconds: Any = every.total_seconds() if isinstance(every, timedelta) else every
         number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
         if not number or not SHORTEST <= seconds <= LONGEST:
             raise InvalidOption(
                 f"every must be seconds (or a timedelta) from {SHORTEST:g} to {LONGEST:.0f}, not {shown(every)}"
             )
-        self._length = round(seconds * 1000)
+        self._length: int = round(seconds * 1000)
         if abs(self._length - seconds * 1000) > 1e-6:
             raise InvalidOption(f"every must be whole milliseconds, not {shown(every)}")
 
