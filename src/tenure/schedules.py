@@ -9,12 +9,14 @@ fires early because the clock of a process is fast.
 A schedule lives in the queue that its jobs go to, so that the two can be one step.
 """
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, Protocol
 
 import msgspec
 
+from tenure.errors import InvalidOption
 from tenure.queue import Push
 from tenure.sensitive import Discreet
 
@@ -75,7 +77,8 @@ class Schedules(Protocol):
 
         Nothing happens unless the cursor is exactly what was ``seen`` and the slot is not ahead of the store's clock.
         Jobs without ``overlap`` are not pushed while the last one waits or runs. The last of them is remembered. With
-        no jobs, the slots are skipped on purpose. A repeated call fires nothing again.
+        no jobs, the slots are skipped on purpose. A repeated call fires nothing again. Times are exact to the
+        millisecond. Raises ``InvalidOption`` before anything is sent.
         """
         ...
 
@@ -89,3 +92,15 @@ class Schedules(Protocol):
     async def remove_schedule(self, queue: str, name: str) -> bool:
         """Forget a schedule; its jobs stay. False when it is unknown."""
         ...
+
+
+def check_fire(queue: str, *, seen: float, slot: float, jobs: Sequence[Push]) -> None:
+    """Raise ``InvalidOption`` for an attempt to fire that cannot be meant."""
+    if not (math.isfinite(seen) and math.isfinite(slot) and round(seen * 1000) < round(slot * 1000)):
+        raise InvalidOption(f"a schedule's cursor moves forward, not from {seen} to {slot}; nothing was sent")
+    if len(jobs) > MOST_FIRED:
+        raise InvalidOption(
+            f"a schedule fires at most {MOST_FIRED} jobs in one step, not {len(jobs)}; nothing was sent"
+        )
+    if any(job.queue != queue or job.durability != 1 for job in jobs):
+        raise InvalidOption("a schedule fires jobs of its own queue, of durability 1; nothing was sent")

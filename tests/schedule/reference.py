@@ -11,13 +11,8 @@ from zoneinfo import ZoneInfo
 
 MINUTE = 60
 NAMES = {
-    **{name: str(number) for number, name in enumerate(["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"])},
-    **{
-        name: str(number)
-        for number, name in enumerate(
-            ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"], 1
-        )
-    },
+    **{name.upper(): str(number % 7) for number, name in enumerate(calendar.day_abbr, 1)},
+    **{name.upper(): str(number) for number, name in enumerate(calendar.month_abbr) if name},
 }
 
 

@@ -29,6 +29,7 @@ from tenure.queue import (
     Settlement,
 )
 from tenure.results import Ending, Progress, ProgressReport
+from tenure.schedules import Fired, ScheduleBook, check_fire
 from tenure.summaries import check_age
 
 log: logging.Logger = logging.getLogger("tenure.drivers.memory")
@@ -54,7 +55,9 @@ class MemoryQueue:
     @property
     def capabilities(self) -> Capabilities:
         """What this driver can do."""
-        return Capabilities(driver="memory", shared=False, results=True, unique=True, compositions=True, spanning=True)
+        return Capabilities(
+            driver="memory", shared=False, results=True, unique=True, compositions=True, spanning=True, schedules=True
+        )
 
     def _store(self) -> Store:
         store = self._current
@@ -235,6 +238,43 @@ class MemoryQueue:
             if removed < STEP:
                 return total
             await asyncio.sleep(0)  # others have their turn between two steps
+
+    # ------------------------------------------------------------------------------------------------------ schedules
+
+    async def schedules(self, queue: str) -> ScheduleBook:
+        """Return the queue's schedules, sorted by name."""
+        store = self._store()
+        with store.lock:
+            return store.timers.book(queue)
+
+    async def put_schedule(self, queue: str, name: str, definition: bytes) -> bool:
+        """Store a schedule, or give one another definition: see ``Schedules.put_schedule``."""
+        store = self._store()
+        with store.lock:
+            return store.timers.put(queue, name, definition)
+
+    async def fire(
+        self, queue: str, name: str, *, seen: float, slot: float, jobs: Sequence[Push], overlap: bool
+    ) -> Fired:
+        """Move the cursor and push the jobs, all in one step: see ``Schedules.fire``."""
+        check_fire(queue, seen=seen, slot=slot, jobs=jobs)
+        store = self._store()
+        with store.lock:
+            fired = store.timers.fire(queue, name, seen=seen, slot=slot, jobs=jobs, overlap=overlap)
+        store.waiters.wake([queue])
+        return fired
+
+    async def pause_schedule(self, queue: str, name: str, *, paused: bool) -> bool:
+        """Let nothing fire, or let it fire again from now on; False when it is unknown, or so already."""
+        store = self._store()
+        with store.lock:
+            return store.timers.pause(queue, name, paused=paused)
+
+    async def remove_schedule(self, queue: str, name: str) -> bool:
+        """Forget a schedule; its jobs stay. False when it is unknown."""
+        store = self._store()
+        with store.lock:
+            return store.timers.remove(queue, name)
 
     # --------------------------------------------------------------------------------------------------- compositions
 

@@ -8,12 +8,13 @@ from tenure.clock import Clock
 from tenure.compositions import Node
 from tenure.drivers.memory.flows import Flows
 from tenure.drivers.memory.ledger import Ledger
+from tenure.drivers.memory.schedules import Timers
 from tenure.queue import Cancelled, Claimed, Lease, Push, Pushed, Release, Renewal, Settled, Settlement
 from tenure.waiting import Waiters
 
 
 class Store:
-    """The ledgers, the compositions of their jobs, and what operators told the workers."""
+    """The ledgers, the compositions of their jobs, schedules, and what operators told the workers."""
 
     def __init__(self, clock: Clock) -> None:
         self.pid: int = os.getpid()
@@ -21,6 +22,7 @@ class Store:
         self.lock: threading.Lock = threading.Lock()
         self.ledgers: dict[str, Ledger] = {}
         self.flows: Flows = Flows(clock, self.ledger)
+        self.timers: Timers = Timers(clock, self.ledger)
         self.paused: set[str] = set()
         self.restart_marker: str | None = None
         self._clock = clock
