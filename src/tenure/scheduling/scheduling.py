@@ -18,6 +18,7 @@ from tenure.naming import check_queue, check_schedule, shown
 from tenure.operations import Operations
 from tenure.options import UNSET
 from tenure.portal import blocking
+from tenure.preparing import Preparing
 from tenure.queue import feature
 from tenure.registry import DEFAULT_QUEUE, Registry
 from tenure.schedules import ScheduleBook, ScheduleRecord, Schedules
@@ -25,6 +26,7 @@ from tenure.scheduling.info import ScheduleInfo, info
 from tenure.scheduling.terms import Terms, check_terms, given, seconds
 from tenure.timetables import Definition, When
 from tenure.timetables.definition import TEMPLATE, Source, decode
+from tenure.tracing import departing
 
 FEATURE: Final = "schedules"
 NOT_TAKEN: Final = ("id", "delay", "at", "transaction", "after_commit")
@@ -261,14 +263,19 @@ class Scheduling:
         return written is not None and await store.put_schedule(queue, name, written)
 
     def _definition(self, name: str, call: Call[Any], when: When, terms: Terms, source: Source) -> Definition:
-        push = self._prepared(_fit(name, call))
+        connection = self._preparing.connection(_fit(name, call))
+        with departing(None) as departure:
+            push = self._preparing.push(call, connection, departure)
         if push.durability != 1:
             raise InvalidOption(f"the schedule {name}: what a schedule pushes has the durability of the store alone")
         jitter = seconds(terms.get("jitter", 0.0))
         if push.expires_in is not None and push.expires_in <= jitter:
             raise InvalidOption(f"the schedule {name}: its jobs could expire within the jitter; nothing was sent")
-        return Definition(
-            envelope=msgspec.structs.replace(decode_envelope(push.envelope), id=TEMPLATE),
+        definition = Definition(
+            # Of the meta only what the call says: what the moment adds, a trace or a correlation, is not the schedule's.
+            envelope=msgspec.structs.replace(
+                decode_envelope(push.envelope), id=TEMPLATE, meta=dict(call.overrides.meta or {})
+            ),
             when=when,
             catch_up=terms.get("catch_up", "last"),
             overlap=terms.get("overlap", True),
@@ -279,6 +286,8 @@ class Scheduling:
             keep=push.keep,
             unique=push.unique,
         )
+        definition.push(name, 0.0, 0.0, max_bytes=connection.settings.max_payload_bytes)  # with what a firing fills in, it must fit as well
+        return definition
 
     def _call(self, job: Any) -> Call[Any]:
         if isinstance(job, Call):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tenure.envelope import MAX_BYTES, Envelope, encode
+from tenure.envelope import Envelope, encode
 from tenure.envelope import decode as decode_envelope
 from tenure.errors import InvalidOption, NewerEnvelope, Undecodable
 from tenure.queue import Push
@@ -22,6 +22,8 @@ from tenure.timetables.interval import Interval
 from tenure.timetables.timetable import Timetable
 
 VERSION: Final = 1
+NO_LIMIT: Final = 2**31
+"""Bytes of an envelope whose size was checked before."""
 TEMPLATE: Final = "schedule"
 """In the place of a job's id."""
 SCHEDULE: Final = "schedule"
@@ -97,7 +99,7 @@ class Definition(Discreet, frozen=True, kw_only=True, dict=True):
         """When it is due; raises ``InvalidOption``."""
         return self.when.timetable
 
-    def push(self, name: str, slot: float, now: float, *, max_bytes: int = MAX_BYTES) -> Push:
+    def push(self, name: str, slot: float, now: float, *, max_bytes: int = NO_LIMIT) -> Push:
         """Return the job of one slot, at a time by the store's clock: always the same one, whoever fires it."""
         job_id = slot_id(name, slot)
         due = datetime.fromtimestamp(round(slot, 3), UTC).isoformat()
@@ -118,7 +120,7 @@ class Definition(Discreet, frozen=True, kw_only=True, dict=True):
         """Return its stored form."""
         written = Written(
             v=VERSION,
-            job=msgspec.Raw(encode(self.envelope, max_bytes=2**31)),
+            job=msgspec.Raw(encode(self.envelope, max_bytes=NO_LIMIT)),
             cron=self.when.cron,
             tz=self.when.tz,
             every=self.when.every,
