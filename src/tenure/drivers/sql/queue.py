@@ -13,6 +13,7 @@ from tenure.drivers.sql.claims import Claim
 from tenure.drivers.sql.compositions import SqlCompositions
 from tenure.drivers.sql.engine import Engine, Session
 from tenure.drivers.sql.parts import outcomes, parts
+from tenure.drivers.sql.schedules import SqlSchedules
 from tenure.drivers.sql.transitions import STEP, Transitions
 from tenure.drivers.sql.units import micros
 from tenure.enlisting import Statements
@@ -57,7 +58,7 @@ class Callers(Protocol):
         ...
 
 
-class SqlQueue(SqlCompositions[Tx]):
+class SqlQueue(SqlCompositions[Tx], SqlSchedules[Tx]):
     """Runs every call as a transition in a transaction, on threads of its own, and waits for what it brings.
 
     A caller that is cancelled leaves its transaction to the thread, which ends it: no connection is ever left in the

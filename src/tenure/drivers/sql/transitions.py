@@ -20,6 +20,7 @@ from tenure.queue import (
     Settlement,
 )
 from tenure.results import Ending, Progress, ProgressReport
+from tenure.schedules import Fired, ScheduleBook
 
 Tx_contra = TypeVar("Tx_contra", contravariant=True)
 
@@ -154,6 +155,37 @@ class Transitions(Protocol[Tx_contra]):
 
     def prune_compositions(self, transaction: Tx_contra, /, home: str, old: tuple[int, int]) -> tuple[int, int]:
         """Forget compositions that were over by a time, at most ``STEP``; return how many, and how many were read."""
+        ...
+
+    def book(self, transaction: Tx_contra, /, name: str) -> ScheduleBook:
+        """Return the queue's schedules, sorted by name, and the time."""
+        ...
+
+    def put_schedule(self, transaction: Tx_contra, /, name: str, schedule: str, definition: bytes) -> bool:
+        """Store a schedule, or give one another definition; True if it is new."""
+        ...
+
+    def fire(
+        self,
+        transaction: Tx_contra,
+        /,
+        name: str,
+        schedule: str,
+        *,
+        seen: int,
+        slot: int,
+        jobs: Sequence[Push],
+        overlap: bool,
+    ) -> Fired:
+        """Move a cursor, in milliseconds, and push the jobs."""
+        ...
+
+    def pause_schedule(self, transaction: Tx_contra, /, name: str, schedule: str, *, paused: bool) -> bool:
+        """Let nothing fire, or let it fire again from now on."""
+        ...
+
+    def remove_schedule(self, transaction: Tx_contra, /, name: str, schedule: str) -> bool:
+        """Forget a schedule."""
         ...
 
     def records(self, transaction: Tx_contra, /, name: str, limit: int, after: int) -> list[UnreadableRecord]:

@@ -55,6 +55,7 @@ class ServerQueue(SqlQueue[Transaction]):
             unique=True,
             compositions=True,
             spanning=True,
+            schedules=True,
             transactions=True,
             durability=frozenset({1, 2}),
         )

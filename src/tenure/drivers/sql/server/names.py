@@ -10,7 +10,7 @@ from tenure.errors import ConfigurationError
 TABLES: Final = (
     *("queues", "counters", "jobs", "endings", "unreadable", "cleared"),
     *("compositions", "nodes"),
-    *("paused", "settings", "clients", "numbers"),
+    *("schedules", "paused", "settings", "clients", "numbers"),
     *("outbox", "outbox_relay"),
 )
 BLOCK: Final = 1000

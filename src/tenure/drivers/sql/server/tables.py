@@ -170,6 +170,17 @@ def metadata(names: Names | None = None, *, dialect: str = "postgresql") -> Meta
         Column("input", BYTES),
         Index(f"{prefix}nodes_by_turn", "composition", "turn"),
     )
+    # ``slot`` is the last one that was decided, in milliseconds since 1970; ``last_job`` is empty when there was none.
+    table(
+        "schedules",
+        number("queue"),
+        Column("name", text(255), nullable=False),
+        number("slot"),
+        Column("paused", SmallInteger, nullable=False, server_default="0"),
+        Column("last_job", text(64), nullable=False, server_default=""),
+        Column("definition", BYTES, nullable=False),
+        PrimaryKeyConstraint("queue", "name", name=f"{prefix}schedules_pkey"),
+    )
     # By name, not by number: a queue may be paused before anything was pushed to it.
     table(
         "paused",

@@ -104,6 +104,7 @@ class SqliteQueue(SqlQueue[Transaction]):
             unique=True,
             compositions=True,
             spanning=True,
+            schedules=True,
             transactions=True,
             durability=frozenset({1, 2}),
         )

@@ -270,7 +270,22 @@ COMPOSED: Final = (
     "CREATE INDEX tenure_nodes_by_turn ON tenure_nodes (composition, turn) WHERE turn IS NOT NULL",
 )
 
-FIFTH: Final = (*RELAYED, *COMPOSED)
+SCHEDULES: Final = (
+    # ``cursor`` is the last slot that was decided, in milliseconds since 1970; ``last_job`` is '' when there was none.
+    """
+    CREATE TABLE tenure_schedules (
+        queue INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        cursor INTEGER NOT NULL,
+        paused INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1)),
+        last_job TEXT NOT NULL DEFAULT '',
+        definition BLOB NOT NULL,
+        PRIMARY KEY (queue, name)
+    ) STRICT
+    """,
+)
+
+FIFTH: Final = (*RELAYED, *COMPOSED, *SCHEDULES)
 
 VERSIONS: Final = (FIRST, SECOND, THIRD, FOURTH, FIFTH)
 """What each version of the schema adds to the one before. A version that was released is never changed again."""

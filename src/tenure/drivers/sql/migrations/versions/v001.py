@@ -137,6 +137,16 @@ def upgrade() -> None:
     )
     index("nodes_by_turn", "nodes", "composition", "turn")
     create(
+        "schedules",
+        number("queue"),
+        Column("name", text(255), nullable=False),
+        number("slot"),
+        Column("paused", SmallInteger, nullable=False, server_default="0"),
+        Column("last_job", text(64), nullable=False, server_default=""),
+        Column("definition", BYTES, nullable=False),
+        PrimaryKeyConstraint("queue", "name", name=f"{p}schedules_pkey"),
+    )
+    create(
         "paused",
         Column("namespace", text(128), nullable=False),
         Column("name", text(128), nullable=False),

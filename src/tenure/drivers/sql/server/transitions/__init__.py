@@ -21,6 +21,13 @@ from tenure.drivers.sql.server.transitions.operating import cancel, clear, forge
 from tenure.drivers.sql.server.transitions.pushing import push
 from tenure.drivers.sql.server.transitions.reading import counts, failed, failed_record, queues, states
 from tenure.drivers.sql.server.transitions.relaying import push_numbered
+from tenure.drivers.sql.server.transitions.scheduling import (
+    book,
+    fire,
+    pause_schedule,
+    put_schedule,
+    remove_schedule,
+)
 from tenure.drivers.sql.server.transitions.settling import renew, settle
 from tenure.drivers.sql.server.transitions.telling import pause, paused, request_restart, restart_marker, resume
 from tenure.drivers.sql.server.transitions.unreadable import content, drop, records
@@ -28,6 +35,7 @@ from tenure.drivers.sql.server.transitions.unreadable import content, drop, reco
 __all__ = [
     "add",
     "begin_to_cancel",
+    "book",
     "cancel",
     "cancel_some",
     "claim",
@@ -40,6 +48,7 @@ __all__ = [
     "endings",
     "failed",
     "failed_record",
+    "fire",
     "forget",
     "glance",
     "grow",
@@ -47,6 +56,7 @@ __all__ = [
     "jobs",
     "old",
     "pause",
+    "pause_schedule",
     "paused",
     "prepare",
     "progress",
@@ -54,8 +64,10 @@ __all__ = [
     "prune_compositions",
     "push",
     "push_numbered",
+    "put_schedule",
     "queues",
     "records",
+    "remove_schedule",
     "renew",
     "report",
     "request_restart",

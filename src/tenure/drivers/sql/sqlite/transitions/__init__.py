@@ -18,6 +18,13 @@ from tenure.drivers.sql.sqlite.transitions.operating import cancel, clear, forge
 from tenure.drivers.sql.sqlite.transitions.pushing import push
 from tenure.drivers.sql.sqlite.transitions.reading import counts, failed, failed_record, queues, states
 from tenure.drivers.sql.sqlite.transitions.relaying import push_numbered
+from tenure.drivers.sql.sqlite.transitions.scheduling import (
+    book,
+    fire,
+    pause_schedule,
+    put_schedule,
+    remove_schedule,
+)
 from tenure.drivers.sql.sqlite.transitions.settling import renew, settle
 from tenure.drivers.sql.sqlite.transitions.telling import pause, paused, request_restart, restart_marker, resume
 from tenure.drivers.sql.sqlite.transitions.unreadable import content, drop, records
@@ -25,6 +32,7 @@ from tenure.drivers.sql.sqlite.transitions.unreadable import content, drop, reco
 __all__ = [
     "add",
     "begin_to_cancel",
+    "book",
     "cancel",
     "cancel_some",
     "claim",
@@ -37,6 +45,7 @@ __all__ = [
     "endings",
     "failed",
     "failed_record",
+    "fire",
     "forget",
     "glance",
     "grow",
@@ -44,6 +53,7 @@ __all__ = [
     "jobs",
     "old",
     "pause",
+    "pause_schedule",
     "paused",
     "prepare",
     "progress",
@@ -51,8 +61,10 @@ __all__ = [
     "prune_compositions",
     "push",
     "push_numbered",
+    "put_schedule",
     "queues",
     "records",
+    "remove_schedule",
     "renew",
     "report",
     "request_restart",
