@@ -12,6 +12,7 @@ from tenure.cli import logs
 from tenure.cli.answering import answering_for_all, telling
 from tenure.cli.errors import ExitCode, run
 from tenure.cli.target import find_app
+from tenure.schedule import Ticker
 from tenure.web.server import Listener
 from tenure.worker import ExitReason, Worker, WorkerOptions
 from tenure.worker.marker import RestartMarker, control
@@ -31,6 +32,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     recycle: RecycleAt
     log_level: str
     log_format: logs.Format
+    with_schedule: bool
     tells: bool
     """Whether it counts, and answers its supervisor."""
 
@@ -44,6 +46,7 @@ def run_children(
     workers: int,
     log_level: str,
     log_format: logs.Format,
+    with_schedule: bool,
 ) -> Ended:
     """Supervise so many worker processes until they end, and return how. The limits are those of each."""
     assignment = Assignment(
@@ -52,6 +55,7 @@ def run_children(
         recycle=RecycleAt(max_jobs=options.max_jobs, max_time=options.max_time, memory=options.memory),
         log_level=log_level,
         log_format=log_format,
+        with_schedule=with_schedule,
         tells=listener is not None,
     )
 
@@ -84,7 +88,8 @@ def _work(asked: socket.socket, talk: socket.socket) -> int:
     try:
         app = find_app(assignment.target)
         options = assignment.options
-        worker = Worker(app, options)
+        beside = [Ticker(app, options.connection)] if assignment.with_schedule else []
+        worker = Worker(app, options, beside=beside)
         marker = RestartMarker(control(app.queue(options.connection)))
         attendance = Attendance(
             app, worker, Recycling(assignment.recycle, marker, lambda: worker.vitals.finished), talk

@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "resume": ("tenure.cli.resume:resume", "Hand out the jobs of paused queues again."),
     "restart": ("tenure.cli.restart:restart", "Ask all workers to finish what runs and exit."),
     "compositions": ("tenure.cli.compositions:compositions", "List, show, cancel or prune chains, batches, workflows."),
+    "schedule": ("tenure.cli.schedule.group:schedule", "List, change and fire schedules."),
     "migrate": ("tenure.cli.migrate:migrate", "Make a database's tables, or bring them to this version."),
     "relay": ("tenure.cli.relay:relay", "Move jobs from the outbox to their stores."),
     "health": ("tenure.cli.health:health", "Tell whether the store can be used."),

@@ -5,9 +5,19 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tenure.app import Tenure
-from tenure.cli.store import Where, app_of
+from tenure.cli.store import Store, Where, app_of
 
 T = TypeVar("T")
+
+
+def with_store(where: Where, action: Callable[[Tenure], Awaitable[T]]) -> T:
+    """Do the same for what works on the store, which others must see: see ``Store``."""
+
+    async def checked(app: Tenure) -> T:
+        Store(app, where.connection)
+        return await action(app)
+
+    return with_app(where, checked)
 
 
 def with_app(where: Where, action: Callable[[Tenure], Awaitable[T]]) -> T:

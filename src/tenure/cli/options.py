@@ -99,6 +99,15 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
     return _refusing(lambda: tuple(dict.fromkeys(check_queue(name.strip()) for name in value.split(","))))
 
 
+def queue_option(command: F) -> F:
+    """Add ``--queue`` to a command about one thing that may be in any queue."""
+    return spoken("-q", "--queue", callback=_one_queue, metavar="NAME", help="The queue.  [default: any]")(command)
+
+
+def _one_queue(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    return None if value is None else _refusing(lambda: check_queue(value))
+
+
 class Claimed(NamedTuple):
     """The queues that a worker claims from."""
 

@@ -35,7 +35,7 @@ def push(name: str, arguments: str, *, keywords: str, id_: str | None, target: s
     """
     app = find_app(target)
     given = {key: value for key, value in {**options, "id": id_}.items() if value is not None}
-    call = _call(app, name, arguments, keywords)
+    call = call_of(app, name, arguments, keywords)
     try:
         handle = app.push_sync(call.options(**given))
     finally:
@@ -45,7 +45,8 @@ def push(name: str, arguments: str, *, keywords: str, id_: str | None, target: s
         note(f"a job {handle.id} exists: nothing was changed")
 
 
-def _call(app: Tenure, name: str, arguments: str, keywords: str) -> Call[Any]:
+def call_of(app: Tenure, name: str, arguments: str, keywords: str) -> Call[Any]:
+    """Return a call of a job by its name and JSON arguments; raises ``Refused`` for what does not fit."""
     definition = app.registry.get(name)
     if definition is None:
         raise NotRegistered(f"{shown(name)} is not a job of this application; nothing was sent")

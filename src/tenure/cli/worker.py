@@ -16,6 +16,7 @@ from tenure.cli.child import exit_code, run_children
 from tenure.cli.options import Claimed, claimed_queues, seconds, setting, size
 from tenure.cli.reload import run_reloading
 from tenure.cli.target import Target, find_target, load
+from tenure.schedule import Ticker
 from tenure.web.server import Address, Listener
 from tenure.worker import Ended, ExitReason, WorkerOptions, run_worker
 from tenure.worker.options import STALL_TIMEOUT
@@ -39,6 +40,7 @@ logger: logging.Logger = logging.getLogger("tenure.worker")
 @seconds("--timeout", above=True, help="Limit of an attempt of jobs that do not say.  [default: none]")
 @seconds("--lease", above=True, help="Length of a lease.  [default: QUEUE_VISIBILITY_TIMEOUT_SECONDS, 300]")
 @seconds("--sleep", above=True, help="The longest wait of one claim.  [default: QUEUE_POLL_TIMEOUT, 1]")
+@setting("--with-schedule", is_flag=True, help="Fire schedules, too; any number of processes may.")
 @setting("--once", is_flag=True, help="Run one job, and stop.")
 @setting("--stop-when-empty", is_flag=True, help="Stop when nothing is ready, or its queue is paused.")
 @setting("--max-jobs", type=click.IntRange(1), help="Stop after so many jobs.")
@@ -78,6 +80,7 @@ def worker(
     lease: float | None,
     sleep: float | None,
     *,
+    with_schedule: bool,
     once: bool,
     stop_when_empty: bool,
     max_jobs: int | None,
@@ -124,8 +127,15 @@ def worker(
         return run_reloading(place, say, supervised=workers is not None)
     several = None
     if workers is not None:
-        several = partial(run_children, target=target, workers=workers, log_level=log_level, log_format=log_format)
-    ended = _run(place, options, http, say, several)
+        several = partial(
+            run_children,
+            target=target,
+            workers=workers,
+            log_level=log_level,
+            log_format=log_format,
+            with_schedule=with_schedule,
+        )
+    ended = _run(place, options, http, say, several, with_schedule=with_schedule)
     say(f"stopped: {ended.reason.value}{', forced by a second signal' if ended.forced else ''}")
     return exit_code(ended)
 
@@ -136,6 +146,8 @@ def _run(
     http: Address | None,
     say: Callable[[str], None],
     several: Callable[[Tenure, WorkerOptions, Listener | None], Ended] | None,
+    *,
+    with_schedule: bool,
 ) -> Ended:
     # The worker handles its signals from its start on. Before that, while the application is imported, either of the
     # two that stop a worker in order finds none that runs: the order is the same, and so is the exit code.
@@ -148,6 +160,7 @@ def _run(
                 logger.warning("%s", warning)
             if several is not None:
                 return several(app, options, listener)
-            return run_worker(app, options, around=answering(listener, app) if listener else None)
+            beside = [Ticker(app, options.connection)] if with_schedule else []
+            return run_worker(app, options, around=answering(listener, app) if listener else None, beside=beside)
     except KeyboardInterrupt:
         return Ended(ExitReason.SHUTDOWN)

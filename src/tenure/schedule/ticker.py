@@ -32,6 +32,8 @@ class Ticker:
     It stores those of the code first. A store that does not answer is waited for.
     """
 
+    failing: Final = "no schedule was looked at"
+
     def __init__(self, app: Tenure, connection: str = DEFAULT) -> None:
         """Check that the connection's driver keeps schedules; raises ``NotSupported``."""
         self._app = app

@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final, NamedTuple, Unpack, cast
 from zoneinfo import ZoneInfo
 
@@ -164,6 +165,18 @@ class Scheduling:
             for record in book.schedules
         ]
 
+    async def upcoming(
+        self, name: str, *, count: int = 5, queue: str | None = None, connection: str = DEFAULT
+    ) -> Sequence[datetime]:
+        """Return when a schedule is due next, in its zone, whether or not it is paused.
+
+        Raises ``InvalidOption`` when it is unknown, and ``Undecodable`` when it cannot be read here.
+        """
+        found = await self.find(name, queue=queue, connection=connection)
+        definition = decode(found.definition)
+        slots = definition.timetable.slots(max(found.cursor, definition.since))
+        return [datetime.fromtimestamp(slot, ZoneInfo(definition.when.tz)) for slot in islice(slots, count)]
+
     async def pause(self, name: str, *, queue: str | None = None, connection: str = DEFAULT) -> bool:
         """Let a schedule fire nothing; False when it was paused already. Raises ``InvalidOption`` when unknown."""
         found = await self.find(name, queue=queue, connection=connection)
@@ -232,6 +245,12 @@ class Scheduling:
     def list_sync(self, *, queue: str | None = None, connection: str = DEFAULT) -> Sequence[ScheduleInfo]:
         """Do what ``list`` does, blocking."""
         return blocking("list", lambda: self.list(queue=queue, connection=connection))
+
+    def upcoming_sync(
+        self, name: str, *, count: int = 5, queue: str | None = None, connection: str = DEFAULT
+    ) -> Sequence[datetime]:
+        """Do what ``upcoming`` does, blocking."""
+        return blocking("upcoming", lambda: self.upcoming(name, count=count, queue=queue, connection=connection))
 
     def pause_sync(self, name: str, *, queue: str | None = None, connection: str = DEFAULT) -> bool:
         """Do what ``pause`` does, blocking."""

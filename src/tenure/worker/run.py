@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from tenure.app import Tenure
+from tenure.worker.beside import Beside
 from tenure.worker.loops import loop_factory, run_through
 from tenure.worker.options import Ended, ExitReason, WorkerOptions
 from tenure.worker.signals import SignalActions, handled
@@ -22,14 +23,16 @@ LAST_SECONDS = 2.0
 """Seconds that tasks which were left behind have to end in."""
 
 
-def run_worker(app: Tenure, options: WorkerOptions | None = None, *, around: Around | None = None) -> Ended:
+def run_worker(
+    app: Tenure, options: WorkerOptions | None = None, *, around: Around | None = None, beside: Sequence[Beside] = ()
+) -> Ended:
     """Run one worker in a new event loop until it ends, and return how. Blocking; closes the application.
 
     ``around`` is entered with the worker's vitals before it starts, and left after its end: for what looks at it from
-    a thread of its own. uvloop is used where it is installed. In the main thread signals are handled, and restored
-    afterwards.
+    a thread of its own. ``beside`` are loops that run beside its own. uvloop is used where it is installed. In the
+    main thread signals are handled, and restored afterwards.
     """
-    return run_attended(app, Worker(app, options), around=around)
+    return run_attended(app, Worker(app, options, beside=beside), around=around)
 
 
 def run_attended(

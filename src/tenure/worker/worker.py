@@ -11,7 +11,8 @@ Each part is a file. All of them but the keeper's thread and the handlers' threa
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from tenure.app import Tenure
@@ -25,6 +26,7 @@ from tenure.retry import Backoff, fixed
 from tenure.tracing import carried
 from tenure.worker import memory
 from tenure.worker.attempt import Attempts, Surroundings
+from tenure.worker.beside import Beside
 from tenure.worker.claims import Claims, ClaimTerms
 from tenure.worker.ending import LAST_SETTLE, Ending
 from tenure.worker.executors import Threads
@@ -55,8 +57,10 @@ logger: logging.Logger = logging.getLogger("tenure.worker")
 class Worker:
     """One worker: claims jobs of an application's queues, runs them and settles them, until it is stopped."""
 
-    def __init__(self, app: Tenure, options: WorkerOptions | None = None) -> None:
+    def __init__(self, app: Tenure, options: WorkerOptions | None = None, *, beside: Sequence[Beside] = ()) -> None:
+        """``beside``: loops that run from its start until it claims no more, for whatever reason."""
         self._app = app
+        self._beside = beside
         self._options = options or WorkerOptions()
         self._leases = HeldLeases()
         self._reports = Reports(app.events)
@@ -245,6 +249,7 @@ class Worker:
             reporting = loops.create_task(self._guarded(board.run()))
             claiming = loops.create_task(self._claiming(claims))
             growing = loops.create_task(self._growing())
+            accompanying = [loops.create_task(self._guarded(other.run())) for other in self._beside]
             try:
                 await self._over.wait()
             except asyncio.CancelledError:
@@ -255,7 +260,11 @@ class Worker:
                 if timer is not None:
                     timer.cancel()
                 claims.stop()
+                for other in self._beside:
+                    other.stop()
                 await ending.run(claiming, settling)
+                for task in accompanying:
+                    task.cancel()
                 watching.cancel()
                 growing.cancel()
                 reporting.cancel()
@@ -280,6 +289,10 @@ class Worker:
                 steps=lambda: keeper.rounds,
                 rests=lambda: False,
                 limit=limit + LONGEST_INTERVAL,
+            ),
+            *(
+                Judged(other.failing, steps=partial(getattr, other, "rounds"), rests=lambda: False, limit=limit)
+                for other in self._beside
             ),
         ]
 
