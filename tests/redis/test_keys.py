@@ -14,6 +14,7 @@ from tenure.drivers.redis.layout import LAYOUTS, Layout
 from tenure.drivers.redis.scripts import Scripts, packaged
 from tenure.queue import Ack, Drop, Fail, Failure, JobState, Lease, Release, SetAside
 from tenure.results import Progress, ProgressReport
+from tenure.schedules import Fired
 from tenure.testing.contract.composing import batch, begun, chain, member, prepared
 from tests.redis.steps import Q, claim, job, jobs
 from tests.support.processes import eventually_async
@@ -137,6 +138,7 @@ async def everything(queue: RedisQueue) -> None:
     await queue.restart_marker()
     await queue.paused([Q])
     await compositions(queue)
+    await schedules(queue)
     await queue.push(jobs(5))
     assert await queue.clear(Q)
     await claim(queue)
@@ -164,6 +166,29 @@ async def compositions(queue: RedisQueue) -> None:
     await queue.composition(Q, "some")
     await queue.compositions(Q)
     await queue.prune_compositions(Q, older_than=0)
+
+
+async def schedules(queue: RedisQueue) -> None:
+    """Take every way through the scripts of schedules."""
+    assert await queue.put_schedule(Q, "nightly", b"definition")
+    assert not await queue.put_schedule(Q, "nightly", b"another")
+    (schedule,) = (await queue.schedules(Q)).schedules
+    seen = schedule.cursor
+    fired = [[job("s1"), job("s2", delay=60, keep=60, unique="2" * 32)], [job("s3")], []]
+    for number, pushes in enumerate(fired):
+        slot = round(seen + 0.001, 3)
+
+        async def due(slot: float = slot) -> bool:
+            return (await queue.schedules(Q)).now > slot + 0.001
+
+        await eventually_async(due)
+        answer = await queue.fire(Q, "nightly", seen=seen, slot=slot, jobs=pushes, overlap=number != 1)
+        assert answer is (Fired.OVERLAPPED if number == 1 else Fired.DONE)
+        seen = slot
+    assert await queue.fire(Q, "nightly", seen=seen - 1, slot=seen, jobs=[], overlap=True) is Fired.MISSED
+    assert await queue.pause_schedule(Q, "nightly", paused=True)
+    assert await queue.pause_schedule(Q, "nightly", paused=False)
+    assert await queue.remove_schedule(Q, "nightly")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)

@@ -313,9 +313,9 @@ def test_any_history_of_calls_leaves_exactly_what_the_model_says(
 
 # Each is a script with one of its guards taken out.
 MUTANTS = [
-    ("push", "or seen[id] then", "then"),
-    ("push", "waiting[i] or held[i] or", "waiting[i] or"),
-    ("push", "or soonest < first then", "then"),
+    ("include/storing", "or seen[id] then", "then"),
+    ("include/storing", "waiting[i] or held[i] or", "waiting[i] or"),
+    ("include/storing", "or soonest < looked.first then", "then"),
     ("claim", "elseif inc == incs[i] then", "else"),
     ("claim", "if sub(record, 1, #inc + 1) == inc .. '|' then member", "if true then member"),
     ("claim", "and (took_suspect or not suspect_allowed) then", "and false then"),
@@ -339,8 +339,8 @@ MUTANTS = [
     ("retry", "local envelope = inc == ARGV[2 * i + 3] and", "local envelope ="),
     ("forget", "and sub(records[i], 1, #mark) == mark and", "and"),
     ("renew", "if scores[i] then", "if true then"),
-    ("push", "call('HDEL', kept, unpack(fresh))", ""),
-    ("push", "call('ZREM', kept_at, unpack(fresh))", ""),
+    ("include/storing", "call('HDEL', kept, unpack(fresh))", ""),
+    ("include/storing", "call('ZREM', kept_at, unpack(fresh))", ""),
     ("retry", "call('HDEL', kept, unpack(done))", ""),
     ("claim", "if any_kept then call('HDEL', kept, unpack(left)) end", ""),
     ("claim", "if any_kept then forget_old(kept, kept_at) end", ""),

@@ -26,6 +26,7 @@ from tenure.drivers.redis.pusher import RedisPusher
 from tenure.drivers.redis.reading import Desk
 from tenure.drivers.redis.renewing import Renewals
 from tenure.drivers.redis.retiring import Retirement
+from tenure.drivers.redis.scheduling import Timers
 from tenure.drivers.redis.scripts import Scripts
 from tenure.drivers.redis.session import Session, Sessions
 from tenure.drivers.redis.settling import Settlements
@@ -51,6 +52,7 @@ from tenure.queue import (
     Settlement,
 )
 from tenure.results import Ending, Progress, ProgressReport
+from tenure.schedules import Fired, ScheduleBook
 
 if TYPE_CHECKING:
     import redis.asyncio
@@ -73,6 +75,7 @@ class _Parts:
         self.unreadable = UnreadableRecords(session)
         self.controls = Controls(session)
         self.composer = Composer(session, layout.capabilities)
+        self.timers = Timers(session, layout.capabilities)
 
 
 class RedisQueue:
@@ -325,6 +328,34 @@ class RedisQueue:
     async def prune_compositions(self, home: str, *, older_than: float) -> int:
         """Forget compositions that were over at least so many seconds ago, in steps; return their exact number."""
         return await self._here.composer.prune(home, older_than)
+
+    async def schedules(self, queue: str) -> ScheduleBook:
+        """Return the queue's schedules, sorted by name."""
+        return await self._here.timers.book(queue)
+
+    async def put_schedule(self, queue: str, name: str, definition: bytes) -> bool:
+        """Store a schedule, or give one another definition: see ``tenure.schedules.Schedules``."""
+        here = self._here
+        return await here.session.through(here.timers.put(queue, name, definition))
+
+    async def fire(
+        self, queue: str, name: str, *, seen: float, slot: float, jobs: Sequence[Push], overlap: bool
+    ) -> Fired:
+        """Move the cursor and push the jobs, all in one step: see ``tenure.schedules.Schedules``."""
+        here = self._here
+        return await here.session.through(
+            here.timers.fire(queue, name, seen=seen, slot=slot, jobs=jobs, overlap=overlap)
+        )
+
+    async def pause_schedule(self, queue: str, name: str, *, paused: bool) -> bool:
+        """Let nothing fire, or let it fire again from now on; False when it is unknown, or so already."""
+        here = self._here
+        return await here.session.through(here.timers.switch(queue, name, paused=paused))
+
+    async def remove_schedule(self, queue: str, name: str) -> bool:
+        """Forget a schedule; its jobs stay. False when it is unknown."""
+        here = self._here
+        return await here.session.through(here.timers.remove(queue, name))
 
     async def request_restart(self) -> str:
         """Write a new opaque marker, and return it: workers that see it change finish and exit."""

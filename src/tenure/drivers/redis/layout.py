@@ -26,7 +26,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 LISTS: Final = Layout(
     line="list",
     capabilities=Capabilities(
-        driver="redis", shared=True, results=True, unique=True, compositions=True, durability=CLASSES
+        driver="redis", shared=True, results=True, unique=True, compositions=True, schedules=True, durability=CLASSES
     ),
     readers=MappingProxyType({"ready": b"LLEN", "ready:prio": b"ZCARD"}),
     consumers=False,
@@ -42,6 +42,7 @@ STREAMS: Final = Layout(
         results=True,
         unique=True,
         compositions=True,
+        schedules=True,
         durability=CLASSES,
     ),
     readers=MappingProxyType({"ready": b"XLEN", "ready:sweep": b"HLEN"}),

@@ -33,6 +33,8 @@ READERS: Final[Mapping[str, bytes]] = {
     "flows:due": b"LLEN",
     "flows:until": b"ZCARD",
     "flows:ids": b"ZCARD",
+    "schedules": b"HLEN",
+    "schedules:at": b"HLEN",
 }
 """A command that reads each key, but for those of the line, and is refused when it holds something else."""
 MARGIN: Final = 1_000_000
