@@ -46,8 +46,16 @@ PUSH = [
         "if held[i]",
         about_pushing.test_an_id_that_is_ready_is_held_and_nothing_changes,
     ),
-    Mutant("takes a running id again", "include/storing", "or held[i] or", "or", about_pushing.test_an_id_that_runs_is_held),
-    Mutant("takes a failed id again", "include/storing", "or ended[i] or", "or", about_pushing.test_an_id_that_has_failed_is_held),
+    Mutant(
+        "takes a running id again", "include/storing", "or held[i] or", "or", about_pushing.test_an_id_that_runs_is_held
+    ),
+    Mutant(
+        "takes a failed id again",
+        "include/storing",
+        "or ended[i] or",
+        "or",
+        about_pushing.test_an_id_that_has_failed_is_held,
+    ),
     Mutant(
         "takes a repeated id twice",
         "include/storing",

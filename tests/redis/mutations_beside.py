@@ -246,7 +246,9 @@ UNREADABLE = [
 NO_WAY_BACK = partial(about_results.test_a_job_that_has_ended_does_not_keep_a_new_one_from_being_pushed, keep=0.0)
 
 KEPT = [
-    Mutant("leaves the end of an earlier life", "include/storing", "call('HDEL', kept, unpack(fresh))", "", NO_WAY_BACK),
+    Mutant(
+        "leaves the end of an earlier life", "include/storing", "call('HDEL', kept, unpack(fresh))", "", NO_WAY_BACK
+    ),
     Mutant(
         "leaves the end of the failure",
         "retry",

@@ -17,12 +17,17 @@ from tenure.testing.contract.steps import WHY, Q, claim, done, eventually, job, 
 from tests.contract import bridges, stores, test_numbered_calls
 from tests.contract.bridges import Bridge
 from tests.contract.mutants import Mutant, notices
-from tests.redis import mutations, mutations_beside, mutations_of_flows
+from tests.redis import mutations, mutations_beside, mutations_of_flows, mutations_of_schedules
 from tests.support import servers
 from tests.support.absent import not_proven
 from tests.support.servers import Server
 
-MUTANTS = [*mutations.MUTANTS, *mutations_beside.MUTANTS, *mutations_of_flows.MUTANTS]
+MUTANTS = [
+    *mutations.MUTANTS,
+    *mutations_beside.MUTANTS,
+    *mutations_of_flows.MUTANTS,
+    *mutations_of_schedules.MUTANTS,
+]
 
 
 def named(mutant: Mutant) -> str:
@@ -112,6 +117,7 @@ async def test_a_lost_reply_notices(
 async def work_while_memory_is_full(queue: RedisQueue, server: Server) -> None:
     """Do all but push on a server that has no memory left."""
     await push(queue, *numbered(5))
+    await queue.put_schedule(Q, "nightly", b"definition")
     failing, spoilt = await claim(queue, 2)
     async with stores.redis_client(server) as client:
         used = int((await client.info("memory"))["used_memory"])
@@ -127,6 +133,9 @@ async def work_while_memory_is_full(queue: RedisQueue, server: Server) -> None:
             assert await queue.clear(Q) == 1
             assert await queue.pause(Q)
             assert await queue.resume(Q)
+            assert await queue.pause_schedule(Q, "nightly", paused=True)
+            assert await queue.pause_schedule(Q, "nightly", paused=False)
+            assert await queue.remove_schedule(Q, "nightly")
             await queue.settle([Fail(failing, WHY), SetAside(spoilt, "odd")])
             (record,) = await queue.unreadable(Q)
             assert await queue.drop_unreadable(Q, [record.key]) == [True]
@@ -139,7 +148,7 @@ async def work_while_memory_is_full(queue: RedisQueue, server: Server) -> None:
 NO_OP = "call('DEL', none)"
 
 
-NO_OPS = ["claim", "renew", "settle", "cancel", "clear", "pause", "prune"]
+NO_OPS = ["claim", "renew", "settle", "cancel", "clear", "pause", "prune", "switch"]
 
 
 @pytest.mark.parametrize("text", NO_OPS)
