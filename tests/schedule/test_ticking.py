@@ -72,7 +72,7 @@ def url(request: pytest.FixtureRequest, namespace: str, tmp_path: pathlib.Path, 
         yield request.getfixturevalue(request.param).url
     else:
         server: Server = request.getfixturevalue("valkey")
-        yield server.url if request.param == "valkey" else f"redis+streams+{server.url}"
+        yield server.url if request.param == "valkey" else server.url.replace("unix://", "unix+streams://")
         with redis.Redis(unix_socket_path=server.socket) as client:
             for key in client.scan_iter(match=f"*{namespace}*", count=1000):
                 client.unlink(key)
