@@ -1,4 +1,4 @@
-"""The hour that clocks show twice: OB-08. Every zone, at its edges of two years: tests/schedule/test_cron_everywhere.py."""
+"""The hour that clocks show twice: OB-08. In every zone: tests/schedule/test_cron_everywhere.py."""
 
 import asyncio
 import itertools
