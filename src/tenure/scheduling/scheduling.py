@@ -291,7 +291,7 @@ class Scheduling:
         if push.expires_in is not None and push.expires_in <= jitter:
             raise InvalidOption(f"the schedule {name}: its jobs could expire within the jitter; nothing was sent")
         definition = Definition(
-            # Of the meta only what the call says: what the moment adds, a trace or a correlation, is not the schedule's.
+            # Of the meta what the call says: what the moment adds, a trace or a correlation, is not the schedule's.
             envelope=msgspec.structs.replace(
                 decode_envelope(push.envelope), id=TEMPLATE, meta=dict(call.overrides.meta or {})
             ),
@@ -305,7 +305,9 @@ class Scheduling:
             keep=push.keep,
             unique=push.unique,
         )
-        definition.push(name, 0.0, 0.0, max_bytes=connection.settings.max_payload_bytes)  # with what a firing fills in, it must fit as well
+        definition.push(
+            name, 0.0, 0.0, max_bytes=connection.settings.max_payload_bytes
+        )  # with what a firing fills in, it must fit as well
         return definition
 
     def _call(self, job: Any) -> Call[Any]:
