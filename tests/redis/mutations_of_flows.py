@@ -33,14 +33,14 @@ async def no_callback_for_successes_runs_after_a_cancel(store: StoreUnderTest) -
 UNIQUE = [
     Mutant(
         "stores a text twice in one call",
-        "push",
+        "include/storing",
         "texts[text] or holder_of(text)",
         "holder_of(text)",
         about_unique.test_of_two_unique_jobs_in_one_call_the_second_is_held_by_the_first,
     ),
     Mutant(
         "asks nobody",
-        "push",
+        "include/storing",
         "text and (texts[text] or holder_of(text))",
         "nil",
         partial(about_unique.test_a_unique_job_that_waits_holds_others_and_its_id_is_told, delay=0.0),

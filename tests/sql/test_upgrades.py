@@ -246,7 +246,7 @@ async def test_a_lease_of_an_old_file_is_still_settled(path: pathlib.Path, opene
         connection.executescript(
             "DROP TABLE tenure_paused; DROP TABLE tenure_settings; DROP TABLE tenure_endings; "
             "DROP TABLE tenure_progress; DROP TABLE tenure_outbox; DROP TABLE tenure_outbox_relay; "
-            "DROP TABLE tenure_clients; "
+            "DROP TABLE tenure_clients; DROP TABLE tenure_schedules; "
             "DROP TABLE tenure_compositions; DROP TABLE tenure_nodes; DROP INDEX tenure_jobs_by_lock; "
             + "".join(f"ALTER TABLE tenure_jobs DROP COLUMN {column}; " for column in ADDED)
             + "PRAGMA user_version = 1;"

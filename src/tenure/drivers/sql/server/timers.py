@@ -28,13 +28,11 @@ ON DUPLICATE KEY UPDATE slot = slot
 """A new schedule, unless there is one."""
 
 MOVE: Final = """
-UPDATE {schedules} SET slot = %(slot)s
+UPDATE {schedules} SET slot = %(slot)s, last_job = COALESCE(NULLIF(%(job)s, ''), last_job)
 WHERE queue = %(queue)s AND name = %(name)s AND slot = %(seen)s AND paused = 0 AND %(slot)s <= %(now)s
 """
-"""Move a cursor, if it is where it was seen and the slot is due. Whoever is second waits here, and finds it moved."""
-
-REMEMBER: Final = "UPDATE {schedules} SET last_job = %(job)s WHERE queue = %(queue)s AND name = %(name)s"
-"""The job that was pushed last."""
+"""Move a cursor, if it is where it was seen and the slot is due, and remember the job that is pushed, unless it is ''.
+Whoever is second waits here, and finds it moved."""
 
 PAUSE: Final = "UPDATE {schedules} SET paused = 1 WHERE queue = %(queue)s AND name = %(name)s AND paused = 0"
 """Fire nothing."""

@@ -1,6 +1,7 @@
 """Schedules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tenure.drivers.sql.server import timers
 from tenure.drivers.sql.server.transaction import Transaction
@@ -43,16 +44,21 @@ def fire(
     if queue is None:
         return Fired.MISSED
     where = {"queue": queue.number, "name": schedule}
-    if not transaction.change(timers.MOVE, **where, seen=seen, slot=slot, now=_now(transaction)):
+    overlaps = bool(jobs) and not overlap and _is_busy(transaction, name, where)
+    job = jobs[-1].id if jobs and not overlaps else ""
+    if not transaction.change(timers.MOVE, **where, seen=seen, slot=slot, job=job, now=_now(transaction)):
         return Fired.MISSED
-    if not jobs:
-        return Fired.DONE
-    [last_job] = transaction.one(timers.LOCK, **where)
-    if not overlap and last_job and states(transaction, name, [last_job])[0] in BUSY:
+    if overlaps:
         return Fired.OVERLAPPED
-    push(transaction, jobs)
-    transaction.change(timers.REMEMBER, **where, job=jobs[-1].id)
+    if jobs:
+        push(transaction, jobs)
     return Fired.DONE
+
+
+def _is_busy(transaction: Transaction, queue: str, where: Mapping[str, Any]) -> bool:
+    """Tell whether the last job of a schedule waits or runs; nobody else fires it until this transaction ends."""
+    found = transaction.one(timers.LOCK, **where)
+    return bool(found and found[0]) and states(transaction, queue, [found[0]])[0] in BUSY
 
 
 def pause_schedule(transaction: Transaction, name: str, schedule: str, *, paused: bool) -> bool:
