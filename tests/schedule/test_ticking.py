@@ -203,7 +203,8 @@ async def test_three_processes_that_are_killed_at_random_fire_each_slot_once_and
     with capsys.disabled():
         print(  # noqa: T201 - its figures
             f"\n{len(fired)} slots, {crew.kills} kills, {len(crew.stalls)} stalls, "
-            f"{len(lateness)} slots with a process alive: late by {lateness[len(lateness) // 2]:.3f} s in the middle, {lateness[-1]:.3f} s at most"
+            f"{len(lateness)} slots with a process alive: "
+            f"late by {lateness[len(lateness) // 2]:.3f} s in the middle, {lateness[-1]:.3f} s at most"
         ) if scale > 1 else None
     assert lateness
     assert lateness[-1] <= LATE

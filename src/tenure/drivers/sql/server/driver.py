@@ -56,7 +56,6 @@ class ServerQueue(SqlQueue[Transaction]):
             compositions=True,
             spanning=True,
             schedules=True,
-            schedules=True,
             transactions=True,
             durability=frozenset({1, 2}),
         )

@@ -105,7 +105,6 @@ class SqliteQueue(SqlQueue[Transaction]):
             compositions=True,
             spanning=True,
             schedules=True,
-            schedules=True,
             transactions=True,
             durability=frozenset({1, 2}),
         )
