@@ -33,8 +33,6 @@ class Ticker:
     It stores those of the code first. A store that does not answer is waited for.
     """
 
-    failing: Final = "no schedule was looked at"
-
     def __init__(self, app: Tenure, connection: str = DEFAULT) -> None:
         """Check that the connection's driver keeps schedules; raises ``NotSupported``."""
         self._app = app
@@ -45,6 +43,8 @@ class Ticker:
         self._stopping = asyncio.Event()
         self._watched: list[Watched] = []
         self._read_at = float("-inf")
+        self.failing: str = "no schedule was looked at"
+        """What a supervisor says of it when it stands still."""
         self.rounds: int = 0
         """How often it looked, whether or not the store answered."""
         self.fired: int = 0
