@@ -81,7 +81,12 @@ async def test_ob_09_each_slot_has_one_job_whoever_restarts_and_however_short_th
         await ticking(stack, url, namespace)
         await ticking(stack, url, namespace, behind=store == "redis")
         await until(4)
-    await asyncio.sleep(0.6)  # what was pushed last is taken
+
+    async def taken() -> bool:
+        counts = await queue.counts("default")
+        return not counts.size + counts.leased
+
+    await processes.eventually_async(taken, 30)
     worker.cancel()
     await asyncio.gather(worker, return_exceptions=True)
     first_slot = (began // EVERY + 1) * EVERY

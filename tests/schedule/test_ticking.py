@@ -98,7 +98,7 @@ class Taking:
                 slot = datetime.fromisoformat(meta["slot"]).timestamp()
                 self.fired.append(Fired(meta["schedule"], slot, before - waited, after - waited))
             await queue.settle([Ack(lease) for lease in claimed.leases])
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # handler: it takes them at a pace of its own
 
 
 class Crew:
@@ -116,7 +116,7 @@ class Crew:
     async def pulse(self) -> None:
         while True:
             before = time.time()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # handler: the pulse itself
             if time.time() - before > STALL:
                 self.stalls.append((before, time.time()))
 
@@ -129,12 +129,13 @@ class Crew:
                 await asyncio.to_thread(child.wait_for_output, READY, 30)
                 life = [time.time(), float("inf")]
                 self.lives.append(life)
-                await asyncio.sleep(min(self._rng.uniform(1.0, 8.0), max(0.0, end - time.time())))
+                long = min(self._rng.uniform(1.0, 8.0), max(0.0, end - time.time()))
+                await asyncio.sleep(long)  # handler: so long it lives
                 life[1] = time.time()
                 if time.time() < end:
                     self.kills += 1
                 child.kill9()
-            await asyncio.sleep(self._rng.uniform(0.0, 1.5))
+            await asyncio.sleep(self._rng.uniform(0.0, 1.5))  # handler: so long it is dead
 
     def watched(self, slot: float) -> bool:
         """Tell whether one process ticked from shortly before a slot to when it was to have fired."""
@@ -247,9 +248,8 @@ async def test_an_outage_of_all_processes_is_caught_up_with_as_each_schedule_say
             await asyncio.to_thread(child.wait_for_output, READY, 30)
             await until_fired(taker, {policy: [float(int(time.time()) + 1)] for policy in policies})
             child.kill9()
-        await asyncio.sleep(0.3)  # what was under way is in the store
+        await asyncio.sleep(outage)  # handler: nobody is there
         cursors = {policy: (await app.schedules.find(policy)).cursor for policy in policies}
-        await asyncio.sleep(outage)
         again = time.time()
         with crew.tick() as child:
             await asyncio.to_thread(child.wait_for_output, READY, 30)

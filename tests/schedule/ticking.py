@@ -7,13 +7,22 @@ import sys
 
 from tenure import Tenure
 from tenure.schedule import Ticker
+from tests.support.processes import eventually_async
 
 READY = "it ticks"
 
 
+async def rounds(ticker: Ticker, number: int) -> None:
+    """Return when it has looked so often."""
+
+    async def made() -> bool:
+        return ticker.rounds >= number
+
+    await eventually_async(made, 30)
+
+
 async def tell(ticker: Ticker) -> None:
-    while ticker.rounds < 2:  # noqa: ASYNC110 - it is a test's program
-        await asyncio.sleep(0.01)
+    await rounds(ticker, 2)
     sys.stdout.write(f"{READY}\n")
     sys.stdout.flush()
 

@@ -6,31 +6,20 @@ from typing import TYPE_CHECKING
 
 from tenure.compositions import CompositionPage, CompositionStatus, NewComposition, Node
 from tenure.drivers.redis import record
-from tenure.drivers.redis.aside import UnreadableRecords
-from tenure.drivers.redis.claiming import Claims, Terms
+from tenure.drivers.redis.claiming import Terms
 from tenure.drivers.redis.cluster import Cluster
-from tenure.drivers.redis.coalescing import Pushes
-from tenure.drivers.redis.composing import Composer
-from tenure.drivers.redis.controlling import Controls
 from tenure.drivers.redis.doctor import diagnose
 from tenure.drivers.redis.durability import Assurance
 from tenure.drivers.redis.endpoint import Endpoint
-from tenure.drivers.redis.failing import FailedStore
 from tenure.drivers.redis.keeper import RedisKeeper
-from tenure.drivers.redis.keeping import Keeping
 from tenure.drivers.redis.keys import Keyspace
 from tenure.drivers.redis.lanes import Patience
 from tenure.drivers.redis.layout import LISTS, Layout
-from tenure.drivers.redis.listing import Listing
+from tenure.drivers.redis.parts import Parts
 from tenure.drivers.redis.pusher import RedisPusher
-from tenure.drivers.redis.reading import Desk
 from tenure.drivers.redis.renewing import Renewals
-from tenure.drivers.redis.retiring import Retirement
-from tenure.drivers.redis.scheduling import Timers
 from tenure.drivers.redis.scripts import Scripts
 from tenure.drivers.redis.session import Session, Sessions
-from tenure.drivers.redis.settling import Settlements
-from tenure.drivers.redis.sweeping import Sweeper
 from tenure.errors import InvalidOption, StoreError
 from tenure.naming import check_holder
 from tenure.operating import Finding, HeldPage, JobPage, UnreadableRecord
@@ -56,26 +45,6 @@ from tenure.schedules import Fired, ScheduleBook
 
 if TYPE_CHECKING:
     import redis.asyncio
-
-
-class _Parts:
-    """The parts of one event loop."""
-
-    def __init__(self, session: Session, layout: Layout) -> None:
-        self.session = session
-        self.pushes = Pushes(session, layout.capabilities)
-        self.settlements = Settlements(session)
-        self.claims = Claims(
-            session, self.settlements, Sweeper(session), Retirement(session) if layout.consumers else None
-        )
-        self.failed = FailedStore(session)
-        self.desk = Desk(session)
-        self.keeping = Keeping(session)
-        self.listing = Listing(session)
-        self.unreadable = UnreadableRecords(session)
-        self.controls = Controls(session)
-        self.composer = Composer(session, layout.capabilities)
-        self.timers = Timers(session, layout.capabilities)
 
 
 class RedisQueue:
@@ -104,7 +73,7 @@ class RedisQueue:
         self._patience = patience or Patience()
         self._assurance = assurance or Assurance()
         self._scripts = scripts
-        self._sessions: Sessions[_Parts] = Sessions(self._make)
+        self._sessions: Sessions[Parts] = Sessions(self._make)
 
     @classmethod
     def from_url(
@@ -129,7 +98,7 @@ class RedisQueue:
             scripts=scripts,
         )
 
-    def _make(self) -> _Parts:
+    def _make(self) -> Parts:
         session = Session(
             self._endpoint,
             self._keyspace,
@@ -138,7 +107,7 @@ class RedisQueue:
             self._assurance,
             driver=self._layout.capabilities.driver,
         )
-        return _Parts(session, self._layout)
+        return Parts(session, self._layout)
 
     def _loaded(self) -> Scripts:
         if self._scripts is None:
@@ -146,7 +115,7 @@ class RedisQueue:
         return self._scripts
 
     @property
-    def _here(self) -> _Parts:
+    def _here(self) -> Parts:
         return self._sessions.current()
 
     @property
