@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 run = PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .DELETE_ON_ERROR:
-.PHONY: demo test suite other test-newest check bench soak torture docs lock clean
+.PHONY: demo test suite other test-newest check bench bench-peers bench-compare bench-all soak torture docs lock clean
 
 # Make runs in parallel only what it is told to: the steps of one environment follow one another.
 .NOTPARALLEL:
@@ -71,7 +71,34 @@ check: $(VENV)/.check
 
 bench: $(VENV)/.test
 	@tools/servers.sh
-	@$(run) python -m benchmarks $(ARGS)
+	@$(run) python -m benchmarks --contender tenure $(ARGS)
+
+# Other libraries, each in an environment of its own from what is pinned for it; npm's only where there is npm.
+PINNED := benchmarks/peers/requirements
+PEERS  := $(patsubst $(PINNED)/%.txt,%,$(wildcard $(PINNED)/*.txt)) $(if $(shell command -v npm),$(patsubst $(PINNED)/%.json,%,$(wildcard $(PINNED)/*.json)))
+bench-peers: $(PEERS:%=.venv-bench/%/.made)
+
+.venv-bench/%/.made: $(PINNED)/%.txt
+	@echo "Installing $* into .venv-bench/$* (once)"
+	@$(PYTHON) -m venv --clear .venv-bench/$*
+	@.venv-bench/$*/bin/python -m pip --disable-pip-version-check --no-input install -qq --no-user -r $<
+	@touch $@
+
+.venv-bench/%/.made: $(PINNED)/%.json
+	@echo "Installing $* into .venv-bench/$* (once)"
+	@mkdir -p .venv-bench/$* && cp $< .venv-bench/$*/package.json
+	@cd .venv-bench/$* && npm install --silent --no-audit --no-fund --no-package-lock
+	@touch $@
+
+# All libraries beside one another: how fast they push and work, and what they lose when a worker is killed.
+bench-compare: bench-peers $(VENV)/.test
+	@tools/servers.sh
+	@$(run) python -m benchmarks.everything --only compare,crash $(ARGS)
+
+# Every figure of docs/benchmarks.md anew, and the page with them.
+bench-all: bench-peers $(VENV)/.test
+	@tools/servers.sh
+	@$(run) python -m benchmarks.everything $(ARGS)
 
 # A worker at its full rate: MINUTES=10 unless they, or HOURS, are given.
 soak: $(VENV)/.test

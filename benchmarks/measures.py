@@ -2,62 +2,18 @@
 
 import contextlib
 import os
-import signal
 import statistics
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.contender import Contender
-from benchmarks.record import PATH_KEY, Records
+from benchmarks.contender import Job
+from benchmarks.setting import Setting
 
 Values = Mapping[str, float]
-PATIENCE = 120.0
 WARM = 20
-
-
-class Setting:
-    """One run: who, how much, and where its files are."""
-
-    def __init__(self, contender: Contender, *, jobs: int, concurrency: int, idle: float, directory: Path) -> None:
-        self.contender = contender
-        self.jobs = jobs
-        self.concurrency = concurrency
-        self.idle = idle
-        self.records = Records(directory / "records")
-        self.log = directory / "worker.log"
-
-    @contextlib.contextmanager
-    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Run one worker process for the length of the block."""
-        with self.log.open("wb") as log:
-            process = subprocess.Popen(
-                self.contender.worker(self.concurrency),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, PATH_KEY: str(self.records.path)},
-                start_new_session=True,
-            )
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-    def wait_for(self, count: int, process: subprocess.Popen[bytes]) -> None:
-        """Return when so many jobs have run."""
-        deadline = time.monotonic() + PATIENCE
-        while self.records.count < count:
-            if process.poll() is not None or time.monotonic() > deadline:
-                tail = self.log.read_text(errors="replace")[-2000:]
-                raise SystemExit(f"only {self.records.count} of {count} jobs ran; the worker's log ends:\n{tail}")
-            time.sleep(0.005)
+PACED_SECONDS = 3.0
 
 
 def push_many(run: Setting) -> Values:
@@ -68,18 +24,34 @@ def push_awaited(run: Setting) -> Values:
     return {"jobs/s": run.jobs / run.contender.push_awaited(run.jobs)}
 
 
+def push_gathered(run: Setting) -> Values:
+    return {"jobs/s": run.jobs / run.contender.push_gathered(run.jobs)}
+
+
 def push_sync(run: Setting) -> Values:
     return {"jobs/s": run.jobs / run.contender.push_blocking(run.jobs)}
 
 
-def drain(run: Setting) -> Values:
-    """How fast one worker process empties a filled queue, from the first job to the last."""
-    run.contender.push_many(run.jobs)
-    with run.worker() as process:
-        run.wait_for(run.jobs, process)
-        rows = run.records.rows()[: run.jobs]
-    seconds = rows[-1][1] - rows[0][1]
-    return {"jobs/s": (len(rows) - 1) / seconds}
+def drain(run: Setting, *, job: Job = "noop", workers: int = 1) -> Values:
+    """How fast workers empty a filled queue: from the first job, to the last or to the end of the run's seconds."""
+    jobs = min(run.jobs, run.contender.fill)
+    if job == "noop":
+        run.contender.push_many(jobs)
+    else:
+        run.contender.push_many(jobs, job)
+    with contextlib.ExitStack() as stack:
+        processes = [stack.enter_context(run.worker()) for _ in range(workers)]
+        run.wait_for(jobs, *processes, within=run.seconds)
+        rows = run.records.rows()[:jobs]
+    return {"jobs/s": (len(rows) - 1) / (rows[-1][1] - rows[0][1])}
+
+
+def drain_threads(run: Setting) -> Values:
+    return drain(run, job="threaded")
+
+
+def drain_two(run: Setting) -> Values:
+    return drain(run, workers=2)
 
 
 def latency(run: Setting, interval: float = 0.01) -> Values:
@@ -93,8 +65,21 @@ def latency(run: Setting, interval: float = 0.01) -> Values:
             time.sleep(max(0.0, begin + step * interval - time.monotonic()))
             run.contender.push_timed()
         run.wait_for(1 + WARM + run.jobs, process)
-    delays = sorted((ran - sent) * 1000 for sent, ran in sorted(run.records.rows())[1 + WARM :])
-    return {"p50 ms": statistics.median(delays), "p99 ms": delays[min(len(delays) - 1, int(len(delays) * 0.99))]}
+    return _percentiles(sorted(run.records.rows())[1 + WARM :])
+
+
+def latency_at_half(run: Setting) -> Values:
+    """The same for a worker that has half of the work it can do: half of the rate at which it empties a queue."""
+    jobs = min(run.jobs, run.contender.fill)
+    run.contender.push_many(jobs)
+    with run.worker() as process:
+        run.wait_for(jobs, process)
+        rows = run.records.rows()
+        rate = (len(rows) - 1) / (rows[-1][1] - rows[0][1]) / 2
+        paced = max(1, int(rate * min(PACED_SECONDS, run.seconds)))
+        seconds = run.contender.push_paced(paced, rate)
+        run.wait_for(jobs + paced, process)
+    return {**_percentiles(run.records.rows()[jobs:]), "pushed/s": paced / seconds}
 
 
 def idle(run: Setting) -> Values:
@@ -108,18 +93,49 @@ def idle(run: Setting) -> Values:
         return {"% CPU": 100 * (_cpu(process.pid) - before) / (time.monotonic() - begin)}
 
 
+def _percentiles(rows: list[tuple[float, float]]) -> Values:
+    delays = sorted((ran - sent) * 1000 for sent, ran in rows)
+    return {"p50 ms": statistics.median(delays), "p99 ms": delays[min(len(delays) - 1, int(len(delays) * 0.99))]}
+
+
 def _cpu(pid: int) -> float:
+    """Return the seconds of a process and of those that it started: some libraries work in children."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:
+        return 0.0
     # Fields 14 and 15 of proc(5), counted behind the program's name, which may hold spaces.
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    fields = stat.rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_cpu(int(child)) for child in children)
 
 
-MEASURES: Mapping[str, tuple[Callable[[Setting], Values], Mapping[str, int]]] = {
-    "push_many": (push_many, {"redis": 40_000, "sqlite": 40_000, "postgresql": 20_000, "mariadb": 20_000}),
-    "push awaited": (push_awaited, {"redis": 4_000, "sqlite": 2_000, "postgresql": 2_000, "mariadb": 2_000}),
-    "push_sync": (push_sync, {"redis": 10_000, "sqlite": 2_000, "postgresql": 2_000, "mariadb": 2_000}),
-    "drain": (drain, {"redis": 40_000, "sqlite": 20_000, "postgresql": 20_000, "mariadb": 10_000}),
-    "latency": (latency, {"redis": 400, "sqlite": 400, "postgresql": 400, "mariadb": 200}),
-    "idle": (idle, {"redis": 1, "sqlite": 1, "postgresql": 1, "mariadb": 1}),
+class Measure(NamedTuple):
+    """One measure: how it runs, how many jobs it takes on each kind of store, and whether a worker's slots matter."""
+
+    run: Callable[[Setting], Values]
+    jobs: Mapping[str, int]
+    slots: bool = False
+    peers: int = 0
+    """How many jobs it takes with another library; 0: as many as on its store."""
+
+
+_FILLED = {"redis": 40_000, "sqlite": 20_000, "postgresql": 20_000, "mariadb": 10_000, "memory": 40_000}
+_SINGLE = {"redis": 4_000, "sqlite": 2_000, "postgresql": 2_000, "mariadb": 2_000}
+_TIMED = {"redis": 400, "sqlite": 400, "postgresql": 400, "mariadb": 200}
+
+MEASURES: Mapping[str, Measure] = {
+    "push_many": Measure(
+        push_many, {"redis": 40_000, "sqlite": 40_000, "postgresql": 20_000, "mariadb": 20_000}, peers=8_000
+    ),
+    "push awaited": Measure(push_awaited, _SINGLE, peers=1_500),
+    "push at once": Measure(push_gathered, {**_SINGLE, "redis": 10_000}, peers=1_500),
+    "push_sync": Measure(push_sync, {**_SINGLE, "redis": 10_000}, peers=1_500),
+    "drain": Measure(drain, _FILLED, slots=True),
+    "drain, threads": Measure(drain_threads, _FILLED, slots=True),
+    "drain, 2 workers": Measure(drain_two, _FILLED, slots=True),
+    "latency": Measure(latency, _TIMED, peers=200),
+    "latency at half": Measure(latency_at_half, _FILLED),
+    "idle": Measure(idle, {"redis": 1, "sqlite": 1, "postgresql": 1, "mariadb": 1}),
 }
-"""Each measure, and how many jobs a run of it takes on each kind of store."""

@@ -20,6 +20,9 @@ def opened(kind: str, directory: Path, *, binary: str | None = None, durable: bo
     if kind == "sqlite":
         yield f"sqlite:///{directory / 'bench.db'}"
         return
+    if kind == "memory":
+        yield "memory://"
+        return
     if kind in DATABASES:
         yield from _database(kind)
         return
