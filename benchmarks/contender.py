@@ -26,6 +26,8 @@ class Contender(Protocol):
     """The highest concurrency that one worker has on a small machine."""
     fill: int
     """Jobs that a drained queue holds at most: what is worked off in some seconds, and pushed in not many more."""
+    patience: float
+    """Seconds after a crash in which it has recovered, if it does."""
 
     def available(self) -> bool:
         """Tell whether the library is installed."""

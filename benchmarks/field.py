@@ -39,7 +39,9 @@ def _on_redis() -> list[Contender]:
         PeerOn("taskiq", offers=AWAITED | WORKED, variant="stream"),
         PeerOn("dramatiq", offers=BLOCKING | WORKED),
         PeerOn("dramatiq", offers=CRASHED, variant="swept"),
-        PeerOn("rq", offers=BLOCKING | BULK | (WORKED - {"drain, 2 workers", "latency"}), most=1, fill=400, patience=_LATER),
+        PeerOn(
+            "rq", offers=BLOCKING | BULK | (WORKED - {"drain, 2 workers", "latency"}), most=1, fill=400, patience=_LATER
+        ),
         PeerOn("rq", offers=frozenset({"drain", "latency"}), variant="simple", most=1, fill=1_500),
         PeerOn("rq", offers=CRASHED, variant="once", most=1, patience=_LATER),
         PeerOn("arq", offers=AWAITED | WORKED, fill=2_500),

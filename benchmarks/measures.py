@@ -4,7 +4,7 @@ import contextlib
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,7 +93,7 @@ def idle(run: Setting) -> Values:
         return {"% CPU": 100 * (_cpu(process.pid) - before) / (time.monotonic() - begin)}
 
 
-def _percentiles(rows: list[tuple[float, float]]) -> Values:
+def _percentiles(rows: Sequence[tuple[float, float]]) -> Values:
     delays = sorted((ran - sent) * 1000 for sent, ran in rows)
     return {"p50 ms": statistics.median(delays), "p99 ms": delays[min(len(delays) - 1, int(len(delays) * 0.99))]}
 

@@ -8,6 +8,8 @@ each key, and the size of the append-only file.
 
 import argparse
 import asyncio
+import json
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,6 +83,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--envelope", type=int, default=250, help="bytes of each envelope (default 250)")
     parser.add_argument("--server", help="the server program (default: as for an embedded server)")
+    parser.add_argument("--out", help="a file to append the figures to, as a line of JSON")
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="b-") as directory,
@@ -88,10 +91,12 @@ def main() -> None:
     ):
         rows = asyncio.run(measure(url, arguments.jobs, arguments.envelope))
         logged = sum(path.stat().st_size for path in Path(directory).rglob("*aof*") if path.is_file())
+    found = [*rows, ("written to the append-only file by each push", logged / (2 * arguments.jobs))]
     print(f"{arguments.jobs:,} jobs with envelopes of {arguments.envelope} bytes")
-    for what, number in rows:
+    for what, number in found:
         print(f"{number:8.0f} bytes  {what}")
-    print(f"{logged / (2 * arguments.jobs):8.0f} bytes  written to the append-only file by each push")
+    with Path(arguments.out or os.devnull).open("a") as out:
+        out.write(json.dumps({"envelope": arguments.envelope, "values": dict(found)}) + "\n")
 
 
 if __name__ == "__main__":

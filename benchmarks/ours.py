@@ -26,6 +26,7 @@ class TenureOn:
     rival = ""
     most = 1000
     fill = 40_000
+    patience = 60.0
 
     def __init__(self, store: str, line: str = "") -> None:
         """``line``: how the store keeps ready jobs, where it can do so in two ways."""
@@ -115,7 +116,6 @@ class TenureOn:
             return time.perf_counter() - begin
 
         return self._runner.run(body())
-
 
     def close(self) -> None:
         self._runner.run(app.aclose())

@@ -48,7 +48,6 @@ class PeerOn:
         self.most = most
         self.fill = fill
         self.patience = patience
-        """Seconds after a crash in which it has recovered, if it does."""
         self._peer = peer
         self._variant = variant
         self._home = HOMES / peer

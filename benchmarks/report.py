@@ -63,4 +63,4 @@ def _cell(values: Mapping[int, float] | None, rivals: Mapping[int, float] | None
         return "-"
     told = spread(list(values.values()))
     paired = [value / rivals[run] for run, value in values.items() if rivals and rivals.get(run)]
-    return f"{told}, {number(statistics.median(paired))}×" if paired else told
+    return f"{told}, {number(statistics.median(paired))}x" if paired else told

@@ -105,8 +105,9 @@ def _measured(store: str, arguments: argparse.Namespace) -> Iterator[dict[str, A
         tempfile.TemporaryDirectory(prefix="bench-") as name,
         opened(store.removesuffix("-streams"), Path(name), durable=arguments.durable) as url,
     ):
-        url = url.replace("://", "+streams://", 1) if store.endswith("-streams") else url
-        environment = {**clean_environment(Path(name)), "TENURE_URL": url, "QUEUE_NAMESPACE": "scaling"}
+        scheme = "+streams://" if store.endswith("-streams") else "://"
+        place = {"TENURE_URL": url.replace("://", scheme, 1), "QUEUE_NAMESPACE": "scaling"}
+        environment = {**clean_environment(Path(name)), **place}
         if arguments.delayed:
             _once(environment, "delayed", arguments.delayed)
         for backlog in backlogs:
@@ -142,7 +143,9 @@ def _refuse_too_much(arguments: argparse.Namespace) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.scaling", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--stores", default=",".join(STORES))
     parser.add_argument("--workers", default="1,2,4,8", help="how many processes, separated by commas")
     parser.add_argument("--backlogs", default="1000,1000000", help="how many jobs wait, separated by commas")

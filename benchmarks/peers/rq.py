@@ -29,7 +29,7 @@ class Rq(common.Peer):
         for size in common.parts(count):
             queue.enqueue_many([Queue.prepare_data("benchmarks.peers.common.noop") for _ in range(size)])
 
-    def work(self, concurrency: int) -> None:
+    def work(self, concurrency: int) -> None:  # noqa: ARG002 - one job at a time
         logging.disable(logging.INFO)
         # Dead workers are looked for as the blocking read ends, which is a little before `worker_ttl`.
         short = {"job_monitoring_interval": 1, "maintenance_interval": 5, "worker_ttl": 30}
