@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from benchmarks import crash, limits, plots, report, scaling, server
 from benchmarks.contender import ROOT
+from benchmarks.stores import servers
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 PLACE: Final = re.compile(r"(<!-- figures: (?P<name>[\w-]+) -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
@@ -26,7 +27,7 @@ Rows = list[dict[str, Any]]
 def tables(runs: Mapping[str, Rows]) -> dict[str, str]:
     """Return the text of each place of the page whose step was run."""
     found = {name: table(runs[step]) for name, (step, table) in TABLES.items() if runs.get(step)}
-    return {**found, "machine": report.machine()} if found else {}
+    return {**found, "machine": "; ".join([report.machine(), *servers()])} if found else {}
 
 
 def drawings(runs: Mapping[str, Rows]) -> dict[str, str]:

@@ -49,6 +49,18 @@ def available(kind: str) -> bool:
     return kind != "mariadb" or mariadb_program() is not None
 
 
+def servers() -> list[str]:
+    """Return what the programs of the servers that are here call themselves."""
+    postgresql = postgres_programs()
+    programs = [find_binary(), postgresql and postgresql / "postgres", mariadb_program()]
+    said = [
+        subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+        for program in programs
+        if program
+    ]
+    return [text.partition(" sha=")[0].partition(" for ")[0] for text in said]
+
+
 def _database(kind: str) -> Iterator[str]:
     """Run one with every commit on the disk, as it comes from its makers, and with tenure's tables."""
     programs, program = postgres_programs(), mariadb_program()

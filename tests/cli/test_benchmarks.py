@@ -4,6 +4,7 @@ import json
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,19 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 MEASURES = ["push_many", "push awaited", "push_sync", "drain", "latency", "idle"]
+FURTHER = ["push at once", "drain, threads", "drain, 2 workers", "latency at half"]
+
+
+def run(tenure: Program, *command: str) -> "subprocess.CompletedProcess[str]":
+    """Run a tool of the benchmarks, which must end well."""
+    words = [sys.executable, "-m", *command]
+    done = subprocess.run(words, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=55)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def rows(path: pathlib.Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.mark.bench
@@ -20,20 +34,26 @@ MEASURES = ["push_many", "push awaited", "push_sync", "drain", "latency", "idle"
     ("store", "measures"),
     [
         *[(store, MEASURES) for store in ("redis", "redis-streams", "sqlite")],
+        *[(store, FURTHER) for store in ("redis", "sqlite")],
+        ("memory", ["drain", "drain, threads"]),
         # Each measure has a server of its own, and these take seconds to be made.
         *[(store, ["drain", "latency"]) for store in ("postgresql", "mariadb")],
     ],
 )
 def test_every_measure_gives_a_figure(tenure: Program, store: str, measures: list[str]) -> None:
     out = tenure.directory / "runs.jsonl"
-    command = [sys.executable, "-m", "benchmarks", "--contender", f"tenure {store}", "--runs", "1", "--jobs", "50"]
-    command += ["--idle-seconds", "1", "--only", ",".join(measures), "--out", str(out)]
-    done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=55)
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["measure"] for row in rows] == measures
-    assert all(value >= 0 for row in rows for value in row["values"].values())
+    command = ["benchmarks", "--contender", f"tenure {store}", "--runs", "1", "--jobs", "50", "--seconds", "0.2"]
+    done = run(tenure, *command, "--idle-seconds", "1", "--only", ",".join(measures), "--out", str(out))
+    assert [row["measure"] for row in rows(out)] == measures
+    assert all(value >= 0 for row in rows(out) for value in row["values"].values())
     assert f"| tenure {store} |" in done.stdout
+
+
+@pytest.mark.bench
+def test_a_queue_is_drained_at_each_concurrency(tenure: Program) -> None:
+    command = ["benchmarks", "--contender", "tenure memory", "--only", "drain", "--runs", "1", "--jobs", "50"]
+    done = run(tenure, *command, "--concurrency", "1,10")
+    assert "| drain at 1, jobs/s | drain at 10, jobs/s |" in done.stdout
 
 
 def test_an_unknown_measure_is_refused_with_the_known_ones(tenure: Program) -> None:
@@ -45,12 +65,42 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(tenure: Program) -> N
 
 @pytest.mark.bench
 def test_what_a_job_costs_in_memory_is_measured(tenure: Program) -> None:
-    command = [sys.executable, "-m", "benchmarks.memory", "--jobs", "2000"]
-    done = subprocess.run(command, cwd=ROOT, env=tenure.env, capture_output=True, text=True, check=False, timeout=55)
-    assert done.returncode == 0, done.stderr
-    rows = {what: int(number) for number, what in (line.split(" bytes  ") for line in done.stdout.splitlines()[1:])}
+    done = run(tenure, "benchmarks.memory", "--jobs", "2000")
+    found = {what: int(number) for number, what in (line.split(" bytes  ") for line in done.stdout.splitlines()[1:])}
     # The documentation promises no more than the envelope's 250 bytes and 200 beside them.
-    assert 250 < rows["a ready job, by used_memory"] < 500
+    assert 250 < found["a ready job, by used_memory"] < 500
+
+
+@pytest.mark.bench
+def test_claiming_is_measured_with_a_backlog_that_is_kept(tenure: Program) -> None:
+    out = tenure.directory / "runs.jsonl"
+    command = ["benchmarks.scaling", "--stores", "redis-streams,sqlite", "--workers", "1,2", "--backlogs", "500,1000"]
+    done = run(tenure, *command, "--delayed", "10", "--runs", "1", "--seconds", "0.2", "--out", str(out))
+    assert [(row["store"], row["backlog"], row["workers"]) for row in rows(out)] == [
+        (store, backlog, workers)
+        for store in ("redis-streams", "sqlite")
+        for backlog in (500, 1000)
+        for workers in (1, 2)
+    ]
+    assert all(row["jobs/s"] > 0 for row in rows(out))
+    assert "| sqlite, 1,000 wait, 10 delayed |" in done.stdout
+
+
+@pytest.mark.bench
+def test_a_killed_worker_loses_nothing(tenure: Program) -> None:
+    out = tenure.directory / "runs.jsonl"
+    run(tenure, "benchmarks.crash", "--contender", "tenure sqlite", "--jobs", "20", "--out", str(out))
+    [row] = rows(out)
+    assert row["values"]["missing"] == 0
+
+
+@pytest.mark.bench
+def test_the_server_and_the_machine_are_measured(tenure: Program) -> None:
+    out = tenure.directory / "runs.jsonl"
+    run(tenure, "benchmarks.server", "--jobs", "200", "--runs", "1", "--out", str(out))
+    assert [row["driver"] for row in rows(out)] == ["redis", "redis-streams"]
+    assert all(value >= 0 for row in rows(out) for value in row["values"].values())
+    assert "loop: empty tasks" in run(tenure, "benchmarks.limits", "--number", "4000", "--runs", "1").stdout
 
 
 @pytest.mark.bench
