@@ -25,6 +25,7 @@ from typing import Any
 
 from benchmarks.contender import ROOT, Contender, clean_environment
 from benchmarks.field import chosen, known
+from benchmarks.jobs import SLOW_SECONDS
 from benchmarks.ours import CRASH_LEASE
 from benchmarks.report import machine, markdown, number
 from benchmarks.setting import Setting, kill
@@ -42,6 +43,8 @@ def crash(run: Setting, patience: float) -> Mapping[str, float | None]:
     run.contender.push_slow(run.jobs)
     with run.worker() as first:
         _wait(lambda: len(run.records.ends()) >= run.jobs / 2, FEWEST + run.jobs * 0.1)
+        # The jobs that ended last ended together: those behind them are half-way now.
+        time.sleep(SLOW_SECONDS / 2)
         kill(first)
         killed = time.time()
     ended = {job for job, _ in run.records.ends()}
@@ -68,14 +71,16 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     for name in dict.fromkeys(row["contender"] for row in rows):
         found = [row["values"] for row in rows if row["contender"] == name and "values" in row]
         if not found:
-            lines.append([name, *["failed"] * 5])
+            lines.append([name, *["failed"] * 6])
             continue
         counts = [number(sum(values[key] for values in found)) for key in ("interrupted", "missing", "twice")]
         back = [values["recovered"] for values in found if values["recovered"] is not None]
         patience = next(row["patience"] for row in rows if row["contender"] == name)
         told = [number(statistics.median(back)) if back else "-", number(patience)]
-        lines.append([name, *counts, *told])
-    head = ["", "interrupted", "not run", "ran to the end twice", "run again after, s", "waited for, s"]
+        whole = [values["last"] for values in found if not values["missing"]]
+        lines.append([name, *counts, number(statistics.median(whole)) if whole else "-", *told])
+    head = ["", "interrupted", "not run", "ran to the end twice", "all ended after, s", "run again after, s"]
+    head += ["waited for, s"]
     return markdown(head, lines)
 
 

@@ -41,7 +41,7 @@ STEPS: Final[Mapping[str, Step]] = {
     "limits": Step("benchmarks.limits", (), 2, 5),
     "memory": Step("benchmarks.memory", (), 1, 0),
     "server": Step("benchmarks.server", (), 2, 5),
-    "crash": Step("benchmarks.crash", (), 6, 1),
+    "crash": Step("benchmarks.crash", (), 8, 1),
     "drain": Step("benchmarks", ("--only", "drain", "--concurrency", "1,10,100", "--seconds", "2"), 25, 5),
     "push": Step("benchmarks", ("--only", "push_many;push awaited;push at once;push_sync;latency"), 28, 5),
     "ours": Step(
