@@ -93,7 +93,7 @@ bench-peers: $(PEERS:%=.venv-bench/%/.made)
 # All libraries beside one another: how fast they push and work, and what they lose when a worker is killed.
 bench-compare: bench-peers $(VENV)/.test
 	@tools/servers.sh
-	@$(run) python -m benchmarks.everything --only compare,crash $(ARGS)
+	@$(run) python -m benchmarks.everything --only compare $(ARGS)
 
 # Every figure of docs/benchmarks.md anew, and the page with them.
 bench-all: bench-peers $(VENV)/.test

@@ -44,15 +44,15 @@ async def work(queue: Queue, seconds: float) -> Mapping[str, float]:
 
 
 async def hold(queue: Queue, backlog: float) -> Mapping[str, float]:
-    """Push what is missing, whenever a call's worth is, and never let less than that be missing for long."""
-    seconds = float(os.environ["SCALING_SECONDS"])
+    """Push what is missing whenever a fifth of it is, or a call's worth: small pushes would cost what is measured."""
+    seconds, part = float(os.environ["SCALING_SECONDS"]), max(BATCH, min(CALL, int(backlog) // 5))
     least, begin = backlog, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         ready = (await queue.counts(QUEUE)).ready
         least = min(least, ready)
         missing = int(backlog) - ready
-        if missing >= BATCH:
-            await push(queue, min(missing, CALL))
+        if missing >= part:
+            await push(queue, min(missing, 2 * CALL))
         else:
             await asyncio.sleep(0.002)
     return {"least": least}
