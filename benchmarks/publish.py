@@ -4,7 +4,7 @@
 
 The directory has what ``python -m benchmarks.everything`` leaves: a file of JSON lines a step. What stands in the page
 between ``<!-- figures: NAME -->`` and ``<!-- end -->`` is replaced; figures of steps that are not there stay as they
-are, and those that were never measured are the word TBM.
+are, and of those that were never measured the page says so.
 """
 
 import argparse
@@ -21,12 +21,17 @@ from benchmarks.stores import servers
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 PLACE: Final = re.compile(r"(<!-- figures: (?P<name>[\w-]+) -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
 PUSHES: Final = ("push_many", "push awaited", "push at once", "push_sync")
+IMAGES: Final = {
+    "drain": "![Jobs a second, by library and concurrency, on a logarithmic axis](benchmarks-drain.svg)",
+    "scaling": "![Jobs claimed and settled a second, by store and number of processes](benchmarks-scaling.svg)",
+}
 Rows = list[dict[str, Any]]
 
 
 def tables(runs: Mapping[str, Rows]) -> dict[str, str]:
     """Return the text of each place of the page whose step was run."""
     found = {name: table(runs[step]) for name, (step, table) in TABLES.items() if runs.get(step)}
+    found = {name: f"{IMAGES[name]}\n\n{text}" if name in IMAGES else text for name, text in found.items()}
     return {**found, "machine": "; ".join([report.machine(), *servers()])} if found else {}
 
 
