@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tenure.queue import Ack, Queue
+from tenure.testing.contending.talk import Report
 from tenure.testing.contract.racing import contenders
 from tenure.testing.contract.steps import Q, claim, done, eventually, failed_jobs
 from tenure.testing.contract.store import StoreUnderTest
@@ -16,7 +17,9 @@ from tenure.testing.contract.store import StoreUnderTest
 CLOCKS = 0.003
 """Seconds by which two readings of the same moment may differ: a store may round to milliseconds."""
 ENDS = {"Ack", "Drop", "Fail", "Cancelled"}
-SECONDS = 2.0
+SECONDS, ROUNDS = 2.0, 5
+"""How long it takes, and how often at most, until all has happened: on a busy machine that takes longer."""
+HAPPENS = ["held", "Ack stale", "renewal lost", "renewal held", "retried"]
 
 
 async def rest(queue: Queue) -> list[dict[str, Any]]:
@@ -37,12 +40,18 @@ async def rest(queue: Queue) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("cancels", [0.0, 0.04], ids=["without cancels", "with cancels"])
 async def test_under_chaos_every_job_ends_once_and_nothing_is_left(store: StoreUnderTest, cancels: float) -> None:
     reader = failed_jobs(store.queue)
-    params = [{"seed": seed, "seconds": SECONDS, "ids": 80, "cancels": cancels} for seed in range(3)]
-    async with contenders(store, "chaos", params) as racers:
-        reports = await asyncio.gather(*(racer.hear() for racer in racers))
+    wanted = [*HAPPENS, "cancel requested", "cancelled"] if cancels else HAPPENS
+    reports: list[Report] = []
     numbers: collections.Counter[str] = collections.Counter()
-    for report in reports:
-        numbers.update(report["numbers"])
+    for number in range(ROUNDS):
+        params = [{"seed": 3 * number + racer, "seconds": SECONDS, "ids": 80, "cancels": cancels} for racer in range(3)]
+        async with contenders(store, "chaos", params) as racers:
+            heard = await asyncio.gather(*(racer.hear() for racer in racers))
+        reports += heard
+        for report in heard:
+            numbers.update(report["numbers"])
+        if all(numbers[happened] for happened in wanted):
+            break
     left = await store.queue.counts(Q)
     final = await rest(store.queue)
     story = dict(numbers)
@@ -64,10 +73,8 @@ async def test_under_chaos_every_job_ends_once_and_nothing_is_left(store: StoreU
     lives.update((lease["id"], lease["incarnation"]) for lease in final)
     assert max(lives.values()) == 1
 
-    # The chaos was one: each kind of thing happened.
-    wanted = ["held", "Ack stale", "renewal lost", "renewal held", "retried"]
-    for happened in [*wanted, "cancel requested", "cancelled"] if cancels else wanted:
-        assert numbers[happened], story
+    # The chaos was one.
+    assert all(numbers[happened] for happened in wanted), story
 
     judge_deliveries([lease for report in reports for lease in report["leases"]], final)
 
