@@ -41,6 +41,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "GET": Form("{none}"),
     "HDEL": Form("{none} field"),
     "HEXISTS": Form("{none} field"),
+    "HGETALL": Form("{none}"),
     "HGET": Form("{none} field"),
     "HINCRBY": Form("{none} field no-number", fails=True),
     "HKEYS": Form("{none}"),
