@@ -98,8 +98,11 @@ class MemoryQueue:
                 waiter.reset()
                 claimed = store.claim(queues, limit, lease, crash_limit, suspects=suspects, holder=holder)
                 left = end - loop.time()
-                if claimed.leases or left <= 0:
+                if claimed.leases or (left <= 0 and not store.unfinished):
                     return claimed
+                if store.unfinished:
+                    await asyncio.sleep(0)  # others have their turn between two steps
+                    continue
                 due = LONGEST_SLEEP if claimed.next_due is None else claimed.next_due
                 await waiter.sleep(min(left, due, LONGEST_SLEEP))
 

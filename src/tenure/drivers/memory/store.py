@@ -88,6 +88,12 @@ class Store:
             self.waiters.wake(left_over)
         return Claimed(leases=leases, next_due=min(dues, default=None))
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether compositions have more to be done, which another claim may make jobs of."""
+        with self.lock:
+            return self.flows.unfinished
+
     def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         """End the leases that are current, advance their compositions, and wake who waits for what is ready now."""
         with self.lock:

@@ -105,10 +105,14 @@ def advance(nodes: Nodes, ends: Sequence[End], budget: Budget) -> None:
             step.run()
 
 
-def work_off(nodes: Nodes, home: int, budget: Budget) -> None:
-    """Do some of what is left to be done with the compositions of a home: work off nodes, and forget what is over."""
+def work_off(nodes: Nodes, home: int, budget: Budget) -> bool:
+    """Do some of what is left to be done with the compositions of a home: work off nodes, and forget what is over.
+
+    Returns whether there may be compositions that it did not come to.
+    """
     over = []
-    for composition in nodes.to_do(home, MOST_AT_ONCE):
+    found = list(nodes.to_do(home, MOST_AT_ONCE))
+    for composition in found:
         if composition.due and budget.jobs <= 0:
             nodes.save(composition)  # others are to know of it
         elif composition.due:
@@ -117,6 +121,7 @@ def work_off(nodes: Nodes, home: int, budget: Budget) -> None:
             over.append(composition.number)
     if over:
         nodes.forget(over)
+    return len(found) == MOST_AT_ONCE
 
 
 class Advance:

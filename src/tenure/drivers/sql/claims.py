@@ -8,7 +8,7 @@ import msgspec
 
 from tenure.drivers.sql.nodes import ALWAYS, GIVES, composition_of
 from tenure.drivers.sql.units import SECOND
-from tenure.queue import MAX_DELIVERIES, Doom, Lease
+from tenure.queue import MAX_DELIVERIES, Claimed, Doom, Lease
 
 DOOMED: Final = 2
 """Cancelled with its composition: nobody has asked for the job itself to be cancelled yet."""
@@ -52,6 +52,14 @@ class Sight(NamedTuple):
     def next_time(self) -> int | None:
         """When the next delayed job or lease falls due."""
         return min((time for time in (self.due, self.deadline) if time is not None), default=None)
+
+
+class Looked(NamedTuple):
+    """What one step of a claim brought."""
+
+    claimed: Claimed
+    more: bool = False
+    """Compositions have more to be done, which another step may make jobs of: nothing now is not nothing at all."""
 
 
 class Candidate(NamedTuple):

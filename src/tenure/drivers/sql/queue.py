@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from tenure.drivers.sql.blocking import SqlKeeper, SqlPusher
 from tenure.drivers.sql.calls import Calls
-from tenure.drivers.sql.claims import Claim
+from tenure.drivers.sql.claims import Claim, Looked
 from tenure.drivers.sql.compositions import SqlCompositions
 from tenure.drivers.sql.engine import Engine, Session
 from tenure.drivers.sql.parts import outcomes, parts
@@ -141,10 +141,12 @@ class SqlQueue(SqlCompositions[Tx], SqlSchedules[Tx]):
                     holder=holder,
                     sent=self._monotonic(),
                 )
-                claimed = await self._claim(local.on("claim"), claim)
+                claimed, more = await self._claim(local.on("claim"), claim)
                 left = end - loop.time()
-                if claimed.leases or left <= 0:
+                if claimed.leases or (left <= 0 and not more):
                     return claimed
+                if more:
+                    continue
                 longest = local.watch.longest_sleep()
                 due = longest if claimed.next_due is None else claimed.next_due
                 await waiter.sleep(min(left, due, longest))
@@ -294,7 +296,7 @@ class SqlQueue(SqlCompositions[Tx], SqlSchedules[Tx]):
 
     # ------------------------------------------------------------------------------------------------------- claiming
 
-    async def _claim(self, engine: Engine[Tx], claim: Claim) -> Claimed:
+    async def _claim(self, engine: Engine[Tx], claim: Claim) -> Looked:
         """Claim once. What a cancelled claim brings is given back, free of charge, before the cancellation goes on."""
         call = engine.write(
             partial(self._transitions.claim, claim=claim),
@@ -305,7 +307,7 @@ class SqlQueue(SqlCompositions[Tx], SqlSchedules[Tx]):
         )
         try:
             # Shielded: the cancellation of this task must not hide from us what the thread brings.
-            claimed = await asyncio.shield(asyncio.wrap_future(call))
+            looked = await asyncio.shield(asyncio.wrap_future(call))
         except asyncio.CancelledError:
             if not call.cancel():
                 returned: Future[None] = Future()
@@ -313,12 +315,12 @@ class SqlQueue(SqlCompositions[Tx], SqlSchedules[Tx]):
                 # A second cancellation ends the waiting, not the giving back.
                 await asyncio.shield(asyncio.wrap_future(returned))
             raise
-        self._fruitful = bool(claimed.leases)
-        return claimed
+        self._fruitful = bool(looked.claimed.leases)
+        return looked
 
-    def _give_back(self, engine: Engine[Tx], returned: "Future[None]", call: "Future[Claimed]") -> None:
+    def _give_back(self, engine: Engine[Tx], returned: "Future[None]", call: "Future[Looked]") -> None:
         """Release what an abandoned claim brought. Runs in whatever thread ends the claim."""
-        leases = [] if call.cancelled() or call.exception() else call.result().leases
+        leases = [] if call.cancelled() or call.exception() else call.result().claimed.leases
         if not leases:
             returned.set_result(None)
             return

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
 from tenure.compositions import CompositionPage, CompositionStatus, NewComposition, Node
-from tenure.drivers.sql.claims import Claim
+from tenure.drivers.sql.claims import Claim, Looked
 from tenure.operating import HeldPage, JobPage, UnreadableRecord
 from tenure.queue import (
     Cancelled,
-    Claimed,
     Counts,
     FailedRecord,
     JobState,
@@ -39,11 +38,11 @@ class Transitions(Protocol[Tx_contra]):
         """Store the jobs by a call that the caller numbers, unless that was done: see ``tenure.relaying.Relays``."""
         ...
 
-    def glance(self, transaction: Tx_contra, /, claim: Claim) -> Claimed | None:
+    def glance(self, transaction: Tx_contra, /, claim: Claim) -> Looked | None:
         """Return the claim's answer if it would change nothing, else None."""
         ...
 
-    def claim(self, transaction: Tx_contra, /, claim: Claim) -> Claimed:
+    def claim(self, transaction: Tx_contra, /, claim: Claim) -> Looked:
         """Recover, promote, and lease jobs, the first queue's first."""
         ...
 

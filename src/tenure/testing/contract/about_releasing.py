@@ -5,7 +5,7 @@ import asyncio
 
 from tenure.compositions import START, Gate, Kind, Node, When
 from tenure.queue import Ack, Fail, Settled
-from tenure.testing.contract.composing import batch, begun, chain, member, over, ran, tally
+from tenure.testing.contract.composing import END, batch, begun, chain, member, over, ran, tally
 from tenure.testing.contract.operators import control
 from tenure.testing.contract.racing import contenders
 from tenure.testing.contract.steps import WHY, Q, claim, claim_one, done, ids, job, push
@@ -61,6 +61,29 @@ async def test_what_a_settlement_could_not_release_is_released_by_claims(store: 
     assert 0 < (await store.queue.counts(Q)).ready <= 100
     assert sorted(await ran(store.queue)) == sorted(f"c.{number}" for number in range(1, 301))
     assert await tally(store.queue) == ("completed", 301, 301, 0, 0)
+
+
+async def test_a_claim_that_does_not_wait_ends_with_nothing_only_when_nothing_is_left_to_be_done(
+    store: StoreUnderTest,
+) -> None:
+    # When the first fails, the chain is walked to its end before the callback's turn comes: one call ends a hundred.
+    nodes: list[Node] = [*chain(1000), member(END, when=When.ANY)]
+    nodes[-2] = member(999, END)
+    await begun(store.queue, nodes, kind=Kind.CHAIN)
+    await done(store.queue, Fail(await claim_one(store.queue), WHY))
+    assert ids(await claim(store.queue)) == ["c.c2"]
+    assert await tally(store.queue) == ("failed", 1000, 0, 1, 999)
+
+
+async def test_what_many_compositions_have_left_is_done_before_a_claim_ends_with_nothing(store: StoreUnderTest) -> None:
+    for number in range(59):
+        await begun(store.queue, chain(4, of=f"c{number}"), of=f"c{number}", kind=Kind.CHAIN)
+    nodes: list[Node] = [*chain(4, of="d"), member(END, of="d", when=When.ANY)]
+    nodes[-2] = member(3, END, of="d")
+    await begun(store.queue, nodes, of="d", kind=Kind.CHAIN)
+    # Of the 180 that end cancelled, one call ends a hundred; only behind the last of them something can run.
+    await done(store.queue, *(Fail(one, WHY) for one in await claim(store.queue, 60)))
+    assert ids(await claim(store.queue)) == ["d.c2"]
 
 
 async def test_many_chains_advance_in_one_call(store: StoreUnderTest) -> None:

@@ -28,7 +28,8 @@ def work_off(transaction: Transaction, queues: Iterable[QueueRow], budget: Budge
     budget = budget or Budget()
     for queue in list(queues):
         if queue.first_todo is not None and queue.first_todo <= transaction.now:
-            advancing.work_off(Nodes(transaction), queue.number, budget)
+            if advancing.work_off(Nodes(transaction), queue.number, budget):
+                transaction.unfinished.add(queue.name)
             queue.first_todo = None
 
 

@@ -7,6 +7,7 @@ from tenure.drivers.sql.claims import (
     DOOMED,
     Candidate,
     Claim,
+    Looked,
     Sight,
     choose,
     doomed_by,
@@ -27,7 +28,7 @@ from tenure.queue import Claimed, Lease
 Seen = list[tuple[QueueRow, Sight]]
 
 
-def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
+def glance(transaction: Transaction, claim: Claim) -> Looked | None:
     """Return the claim's answer if it would change nothing, else None: an idle worker never writes."""
     seen = transaction.see(claim.queues)
     for queue, sight in seen:
@@ -35,10 +36,10 @@ def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
         something = queue.first_todo is not None and queue.first_todo <= transaction.now
         if asks or something or queue.abandoned is not None:
             return None
-    return Claimed(next_due=_next_due(transaction, seen))
+    return Looked(Claimed(next_due=_next_due(transaction, seen)))
 
 
-def claim(transaction: Transaction, claim: Claim) -> Claimed:
+def claim(transaction: Transaction, claim: Claim) -> Looked:
     """Lease jobs, the first queue's first, after recovering and promoting in each of them, the paused ones too."""
     seen = transaction.see(claim.queues)
     moved = sum(_prepare(transaction, queue, sight, claim) for queue, sight in seen)
@@ -65,7 +66,7 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
         seen = transaction.see(claim.queues) if len(leases) < claim.limit else []
     # More of compositions may be had at once: the next claim makes jobs of it.
     more = any(queue.name in transaction.unfinished for queue, _ in seen)
-    return Claimed(leases=leases, next_due=0.0 if more else _next_due(transaction, seen))
+    return Looked(Claimed(leases=leases, next_due=0.0 if more else _next_due(transaction, seen)), more)
 
 
 def _next_due(transaction: Transaction, seen: Seen) -> float | None:

@@ -7,6 +7,7 @@ from tenure.drivers.sql.claims import (
     Candidate,
     Choice,
     Claim,
+    Looked,
     Sight,
     choose,
     doomed_by,
@@ -25,7 +26,7 @@ from tenure.naming import new_token
 from tenure.queue import Claimed, Lease
 
 
-def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
+def glance(transaction: Transaction, claim: Claim) -> Looked | None:
     """Return the claim's answer if it would change nothing, else None: an idle worker never locks the file."""
     queues = _queues(transaction, claim)
     sights = [_sight(transaction, queue) for queue in queues]
@@ -34,10 +35,10 @@ def glance(transaction: Transaction, claim: Claim) -> Claimed | None:
             return None
     if any(queue.abandoned is not None or _has_something_to_do(transaction, queue) for queue in queues):
         return None
-    return Claimed(next_due=_next_due(transaction, sights))
+    return Looked(Claimed(next_due=_next_due(transaction, sights)))
 
 
-def claim(transaction: Transaction, claim: Claim) -> Claimed:
+def claim(transaction: Transaction, claim: Claim) -> Looked:
     """Lease jobs, the first queue's first, after recovering and promoting in each of them, the paused ones too."""
     queues = _queues(transaction, claim)
     moved = 0
@@ -63,7 +64,7 @@ def claim(transaction: Transaction, claim: Claim) -> Claimed:
         }
     # More of compositions may be had at once: the next claim makes jobs of it.
     more = any(queue.name in transaction.unfinished for queue in queues)
-    return Claimed(leases=leases, next_due=0.0 if more else _next_due(transaction, sights))
+    return Looked(Claimed(leases=leases, next_due=0.0 if more else _next_due(transaction, sights)), more)
 
 
 def _has_something_to_do(transaction: Transaction, queue: QueueRow) -> bool:
