@@ -88,7 +88,8 @@ class JobNode(Discreet, frozen=True, kw_only=True, gc=False):
 
     number: int
     push: Push
-    """What is pushed when it is released; its delay and its expiry count from then on."""
+    """What is pushed when it is released; its delay and its expiry count from then on. Its ``durability`` is 1: who
+    makes compositions refuses others, since a job is as durable as the settlement that releases it."""
     needs: int = 1
     when: When = When.SUCCESS
     next: int | None = None
