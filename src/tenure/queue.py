@@ -348,10 +348,11 @@ class Queue(Protocol):
 
         Before it looks, the call promotes due jobs and recovers lapsed leases of each queue, at most 100 of either
         (P6). With ``wait=0`` it returns at once; otherwise it waits up to that long, and returns as soon as there is
-        something. It returns nothing only when compositions have nothing left to be done there: a worker that is to stop
-        when all is empty takes it at its word. ``crash_limit`` is for jobs that have none; ``suspects=False`` leaves suspects to others (P4), and
-        no call brings more than one. ``holder`` names the claiming process: the leases' tokens begin with it
-        (``tenure.naming.new_token``), so that somebody else can find what it holds (``tenure.operating.Holdings``).
+        something. It returns nothing only when compositions have nothing left to be done there: a worker that is to
+        stop when all is empty takes it at its word. ``crash_limit`` is for jobs that have none; ``suspects=False``
+        leaves suspects to others (P4), and no call brings more than one. ``holder`` names the claiming process: the
+        leases' tokens begin with it (``tenure.naming.new_token``), so that somebody else can find what it holds
+        (``tenure.operating.Holdings``).
         Raises ``InvalidOption`` before anything is sent.
         """
         ...

@@ -14,6 +14,7 @@ from tenure.queue import Ack, Drop, Fail, Failure, JobState, Release, Settled
 from tenure.testing.contract.composing import END, batch, begun, chain, member, prepared, ran, status
 from tests.redis.scripted import Scripted, with_set_clock
 from tests.redis.steps import Q, claim, claim_one, job
+from tests.support.processes import eventually_async
 from tests.support.servers import Server
 
 WHY = Failure(reason="exception")
@@ -50,6 +51,44 @@ async def test_nothing_is_left_of_compositions_that_are_over_and_forgotten(
         await ran(queue)
         forgotten += await queue.prune_compositions(Q, older_than=0)
     assert left_over(client, namespace) in ({}, {"ready:sweep": {b"gap": b"0", b"from": b""}})
+    await queue.aclose()
+
+
+def spoil(client: redis.Redis, key: bytes, job_id: str, *, tail: bool = True) -> None:
+    """Write nonsense over a record's header, or over the first part of it alone."""
+    record = cast("bytes", client.hget(key, job_id))
+    head, body = record.split(b"\n", 1)
+    client.hset(key, job_id, (b"?" + head if tail else b"?") + b"\n" + body)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+async def test_a_member_whose_header_was_spoilt_counts_as_failed_as_long_as_its_place_is_known(
+    layout: Layout, server: Server, client: redis.Redis, namespace: str
+) -> None:
+    queue = RedisQueue.from_url(server.url, namespace=namespace, layout=layout)
+    raw = Scripted(client, namespace)
+    await begun(queue, batch(6, callbacks=[When.FAILURE]), kind=Kind.BATCH)
+    leases = {lease.id: lease for lease in await claim(queue, 3)}
+    lapsing = await claim_one(queue, lease=0.001)
+    for held, tail in (("c.0", True), ("c.1", False), (lapsing.id, False)):
+        spoil(client, raw.key("running"), held, tail=tail)
+    spoil(client, raw.key("jobs"), "c.4")
+    spoil(client, raw.key("jobs"), "c.5")
+    settled = [Fail(leases["c.0"], WHY), Release(leases["c.1"]), Ack(leases["c.2"])]
+    assert list(await queue.settle(settled)) == [Settled.DONE] * 3
+
+    others: list[str] = []
+
+    async def has_run() -> bool:
+        leases = (await queue.claim([Q], limit=50, lease=60, wait=0)).leases
+        await queue.settle([*map(Ack, leases)])
+        others.extend(lease.id for lease in leases)
+        return others == ["c.c12"]
+
+    await eventually_async(has_run, what="the callback has run")
+    assert (await queue.counts(Q)).unreadable == 5
+    found = await status(queue)
+    assert (found.state.value, found.succeeded, found.failed) == ("completed_with_failures", 1, 5)
     await queue.aclose()
 
 

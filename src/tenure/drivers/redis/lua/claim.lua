@@ -43,7 +43,12 @@ local function composing()
     local c = id and not find(flags, 'g', 1, true) and composition_of(id)
     return c and not c.asked and '+' .. next_one
   end
-  return { usual = usual, old = over_by_now, off = called_off, work = work_off, forget = forget_flows }
+  -- Takes the end of a job that is set aside because its header cannot be read.
+  local function lost(job, record, member)
+    member_ended(remains(job, record, member), 'f')
+  end
+  return { usual = usual, old = over_by_now, off = called_off, work = work_off, forget = forget_flows, lost = lost,
+    put_off = put_off }
 end
 local lease, own_limit, suspect_allowed = tonumber(ARGV[5]), tonumber(ARGV[8]), ARGV[7] == '1'
 local want = tonumber(ARGV[4])
@@ -162,6 +167,7 @@ if #lapsed > 0 then
       local inc, _, _, _, limit, expiry, _, priority, rest, stop = header(record)
       if not inc or #deliveries > 9 or #free > 9 or #crashes > 8 then
         set_aside(id, record, 'header')
+        if flow then flow.lost(id, record, lapsed[i]) end
         if requests then call('HDEL', cancel, id) end
         left[#left + 1] = id
       elseif inc == held then
@@ -238,6 +244,7 @@ local function consider(entries, n, places, missed)
         local inc, deliveries, free, crashes, limit, expiry, _, _, rest = header(record)
         if not inc then
           set_aside(id, record, 'header')
+          if flow then flow.lost(id, record) end
           if requests then call('HDEL', cancel, id) end
           apart[#apart + 1] = id
           seen[id] = true
@@ -304,7 +311,10 @@ if #suspected > 0 then
   fresh_suspects = true
 end
 if got > 0 then call('HDEL', jobs, unpack(moved_ids)) end
-if #apart > 0 then call('HDEL', jobs, unpack(apart)) end
+if #apart > 0 then
+  call('HDEL', jobs, unpack(apart))
+  owing = flow and flow.put_off() or owing
+end
 if from_suspects > 0 then
   call('LTRIM', suspects, from_suspects, -1)
   call('HSET', taken, 'suspects', decimal((tonumber(counted[1]) or 0) + from_suspects))

@@ -36,7 +36,8 @@ local function composing()
 -- include: membership
 -- include: flows
 -- include: releasing
-  return { check = check_flows, off = called_off, ended = member_ended, several_ended = nodes_ended, work = work_off }
+  return { check = check_flows, off = called_off, ended = member_ended, several_ended = nodes_ended, work = work_off,
+    remains = remains }
 end
 
 local state, answer = earlier(client)
@@ -160,10 +161,12 @@ for k = 1, #others do
       fields[#fields + 1] = headed(inc, deliveries, free, crashes, limit, expiry, since, priority, rest)
         .. sub(record, stop)
     end
-    if how and inc and rest ~= '' then
+    if how and not inc then
+      rest = flow and flow.remains(id, record, member) or ''
+    elseif how and rest ~= '' then
       unlock(rest, id, inc)
-      if flow then flow.ended(rest, how, result) end
     end
+    if how and flow and rest ~= '' then flow.ended(rest, how, result) end
   end
 end
 

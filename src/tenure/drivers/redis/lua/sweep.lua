@@ -41,10 +41,8 @@ if #ids > 0 then
     bytes = bytes - #record
     -- A job that was pushed later under the same id has its own request, which stays.
     if inc and call('HGET', cancel, id) == inc then call('HDEL', cancel, id) end
-    if inc then
-      unlock(rest, id, inc)
-      member_ended(rest, 'c')
-    end
+    if inc then unlock(rest, id, inc) end
+    member_ended(inc and rest or remains(id, record), 'c')
   end
   call('HDEL', leftover, unpack(ids, 1, swept))
   if next(changed) then advance(base) end

@@ -5,6 +5,19 @@ local function flow_of(rest)
   return string.match(rest, '^|%d*|%x*|([^:|]+):(%-?%d+):(%-?%d*):(%a*):')
 end
 
+-- Returns of a header that cannot be read as much as tells the job's place in a composition: by the end of its line, or
+-- else by the member that is its lease; '' when neither does.
+local function remains(job, record, member)
+  local of, kind, number = string.match(job, '^(.+)%.(c?)(%d+)$')
+  if not of then return '' end
+  local place = of .. ':' .. (kind == 'c' and '-' or '') .. number .. ':'
+  local line = string.match(sub(record, 1, 1024), '^[^\n]*')
+  local rest = string.match(line, '|%d*|%x*|[^:|]+:%-?%d+:%-?%d*:%a*:%d*$')
+  if rest and find(rest, '|' .. place, 1, true) then return rest end
+  local next_one = string.match(member or '', '%+(%-?%d*)[|@]')
+  return next_one and '|0||' .. place .. next_one .. '::' or ''
+end
+
 -- Returns the rest of a header without the place in a composition; what the job was given stays.
 local function standalone(rest)
   local keep, text, size = string.match(rest, '^|(%d*)|(%x*)|[^:|]*:%-?%d*:%-?%d*:%a*:(%d*)$')

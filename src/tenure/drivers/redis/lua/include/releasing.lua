@@ -95,6 +95,21 @@ local function tell_all(entry)
   if entry.from <= #entry.targets then unfinished[#unfinished + 1] = entry end
 end
 
+local function line_of(entry)
+  return concat({ entry.id, decimal(entry.count), entry.bad and '1' or '0', sub(entry.targets, entry.from),
+    entry.input and '=' .. entry.input or '' }, ':')
+end
+
+-- Leaves what was noted to the next call; tells whether there was anything.
+local function put_off()
+  local lines = {}
+  for i = 1, #telling do lines[i] = line_of(telling[i]) end
+  telling, telling_one = {}, {}
+  if #lines > 0 then call('RPUSH', flows_due, unpack(lines)) end
+  keep_flows()
+  return #lines > 0
+end
+
 -- Tells what was noted, then what is due, and writes all of it, but for the lines: that is for `enter_all`. Returns the
 -- queue's sequence as it stands then, whether something is left, and when the first of them falls due that are delayed.
 -- `base` is the sequence as it stood.
@@ -114,11 +129,7 @@ local function work_off(base)
     end
   end
   local lines = {}
-  for i = 1, #unfinished do
-    local entry = unfinished[i]
-    lines[i] = concat({ entry.id, decimal(entry.count), entry.bad and '1' or '0', sub(entry.targets, entry.from),
-      entry.input and '=' .. entry.input or '' }, ':')
-  end
+  for i = 1, #unfinished do lines[i] = line_of(unfinished[i]) end
   if #lines > 0 then call('RPUSH', flows_due, unpack(lines)) end
   if taken > 0 then call('LTRIM', flows_due, taken, -1) end
   if fresh > 0 then
