@@ -290,7 +290,7 @@ CANCELLING = [
     Mutant(
         "keeps it from the composition",
         "sweep",
-        "member_ended(rest, 'c')",
+        "member_ended(inc and rest or remains(id, record), 'c')",
         "",
         about_cancelling_compositions.test_cleared_members_end_cancelled_and_the_others_go_on,
     ),

@@ -105,9 +105,10 @@ local function put_off()
   local lines = {}
   for i = 1, #telling do lines[i] = line_of(telling[i]) end
   telling, telling_one = {}, {}
-  if #lines > 0 then call('RPUSH', flows_due, unpack(lines)) end
   keep_flows()
-  return #lines > 0
+  if #lines == 0 then return false end
+  call('RPUSH', flows_due, unpack(lines))
+  return true
 end
 
 -- Tells what was noted, then what is due, and writes all of it, but for the lines: that is for `enter_all`. Returns the
