@@ -10,7 +10,7 @@ from tenure.compositions import ABANDONED, START, Gate, Kind, NewComposition, Wh
 from tenure.drivers.redis import RedisQueue
 from tenure.drivers.redis.layout import LAYOUTS, Layout
 from tenure.errors import NotSupported, StoreRefused
-from tenure.queue import Ack, Drop, Fail, Failure, JobState, Release, Settled
+from tenure.queue import Ack, Drop, Fail, Failure, JobState, Release, Settled, Settlement
 from tenure.testing.contract.composing import END, batch, begun, chain, member, prepared, ran, status
 from tests.redis.scripted import Scripted, with_set_clock
 from tests.redis.steps import Q, claim, claim_one, job
@@ -74,14 +74,14 @@ async def test_a_member_whose_header_was_spoilt_counts_as_failed_as_long_as_its_
         spoil(client, raw.key("running"), held, tail=tail)
     spoil(client, raw.key("jobs"), "c.4")
     spoil(client, raw.key("jobs"), "c.5")
-    settled = [Fail(leases["c.0"], WHY), Release(leases["c.1"]), Ack(leases["c.2"])]
+    settled: list[Settlement] = [Fail(leases["c.0"], WHY), Release(leases["c.1"]), Ack(leases["c.2"])]
     assert list(await queue.settle(settled)) == [Settled.DONE] * 3
 
     others: list[str] = []
 
     async def has_run() -> bool:
         leases = (await queue.claim([Q], limit=50, lease=60, wait=0)).leases
-        await queue.settle([*map(Ack, leases)])
+        await queue.settle([Ack(lease) for lease in leases])
         others.extend(lease.id for lease in leases)
         return others == ["c.c12"]
 

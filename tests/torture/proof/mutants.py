@@ -98,8 +98,8 @@ SCRIPTS = [
         ("  call('HSET', jobs, unpack(fields))\n  if #suspected", "  if #suspected"),
         breaks="I1 I4 I7",
     ),
-    defect("loses what is pushed", "push", ("  call('HSET', jobs, unpack(fields))\n", ""), breaks="I1"),
-    defect("makes an id twice", "push", ("if waiting[i] or held[i] or", "if"), breaks="I2"),
+    defect("loses what is pushed", "include/storing", ("  call('HSET', jobs, unpack(fields))\n", ""), breaks="I1"),
+    defect("makes an id twice", "include/storing", ("if waiting[i] or held[i] or", "if"), breaks="I2"),
     defect(
         "does not count a lapse", "claim",
         ("decimal(crashes + 1)", "decimal(crashes + 0)"),
