@@ -9,6 +9,7 @@ The accessors of ``Extended`` tell the type checkers what each one is. They are 
 layer, and only for them.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -68,9 +69,10 @@ class Extensions:
                 continue  # a worker without it gives its jobs back, for one that has it
 
     async def aclose(self) -> None:
-        """Close those that were made."""
-        for extension in tuple(self._made.values()):
-            await extension.aclose()
+        """Close those that were made, all of them also when one cannot be."""
+        async with contextlib.AsyncExitStack() as stack:
+            for extension in tuple(self._made.values()):
+                stack.push_async_callback(extension.aclose)
 
 
 class Extended:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import threading
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from typing import Any
 
@@ -11,6 +12,7 @@ from tenure import ConfigurationError, Tenure
 from tenure.errors import MissingExtra
 from tenure.ext.mail import Mail
 from tenure.ext.notify import Notifications
+from tenure.extending import Extensions
 from tests.worker.support import drain, push_unknown
 
 
@@ -83,3 +85,30 @@ async def test_closing_an_application_closes_what_was_made(app: Tenure) -> None:
     _ = app.mail, app.notify
     await app.aclose()
     await app.aclose()
+
+
+async def test_one_that_cannot_be_closed_keeps_no_other_from_being_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+
+    class Offered:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def aclose(self) -> None:
+            closed.append(self.name)
+            raise OSError(self.name)
+
+    class Entry:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def load(self) -> Callable[[object], Offered]:
+            return lambda _: Offered(self.name)
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group, name: [Entry(name)] if group else [])
+    extensions = Extensions(object())
+    for name in ("one", "two"):
+        extensions.get(name)
+    with pytest.raises(OSError, match="one"):
+        await extensions.aclose()
+    assert sorted(closed) == ["one", "two"]
