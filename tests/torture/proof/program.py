@@ -19,7 +19,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tenure import Snooze, Tenure, current
-from tenure.errors import StoreError
+from tenure.errors import CompositionIncomplete, StoreError
+from tenure.flow.values import Composition
 from tenure.naming import new_job_id
 from tenure.queue import Cancelled
 from tenure.worker import WorkerOptions, run_worker
@@ -29,6 +30,8 @@ from tests.torture.proof.recording import LOGS, Log
 QUEUES = ("aside", "default")
 LONG, SNOOZE, DELAY = 0.3, 0.05, 0.2
 TRIES = 50
+COMPOSED = 30
+"""Of so many pushes one is a composition."""
 
 
 @functools.cache
@@ -81,7 +84,15 @@ async def forks() -> None:
     log().effect("end", current().lease, current().attempt)
 
 
-JOBS = (step, fresh, poison, blocks, forks)
+async def fails(number: int) -> None:
+    """Always, after a while or at once."""
+    log().effect("start", current().lease, current().attempt)
+    await asyncio.sleep(LONG if number % 2 else 0.001)  # handler
+    raise ValueError("it always fails")
+
+
+JOBS = (step, fresh, poison, blocks, forks, fails)
+LIMITS = {"poison": 2, "fails": 1}
 
 
 def build(url: str, namespace: str, options: dict[str, Any]) -> Tenure:
@@ -91,7 +102,7 @@ def build(url: str, namespace: str, options: dict[str, Any]) -> Tenure:
     for function in JOBS:
         name = function.__name__
         if name not in options.get("unknown", ()):
-            app.job(name=name, max_attempts=2 if name == "poison" else TRIES)(function)
+            app.job(name=name, max_attempts=LIMITS.get(name, TRIES))(function)
     return app
 
 
@@ -101,7 +112,26 @@ def options_of(number: int) -> dict[str, Any]:
         return {"delay": DELAY}
     if number % 11 == 0:
         return {"priority": 10}
+    if number % 5 == 2:
+        return {"unique": f"one of {number % 3}"}
     return {}
+
+
+def composition_of(app: Tenure, number: int) -> Composition:
+    """Return a chain, a batch, or one in the other; some end with a failure."""
+    queue = QUEUES[number % 2]
+
+    def one(place: int) -> Any:
+        return app.call("fails" if place == 2 and number % 3 == 0 else "step", [number + place]).options(queue=queue)
+
+    if number % 4 == 0:
+        return app.chain(*map(one, range(3)))
+    then = {name: app.call("step", [3]).options(queue=queue) for name in ("on_success", "on_failure", "on_finish")}
+    members = [one(place) for place in range(1 + number % 5)]
+    if number % 4 == 1:
+        return app.batch([*members, app.chain(one(2), one(3))], **then)
+    batch = app.batch(members, **(then if number % 4 == 2 else {}))
+    return batch if number % 4 == 2 else app.chain(batch, one(4), one(5))
 
 
 class Pushes:
@@ -141,6 +171,9 @@ class Pushes:
 
     async def _push(self) -> None:
         number = next(self._numbers)
+        if number % COMPOSED == COMPOSED - 1:
+            await self._compose(number)
+            return
         try:
             pushing = self._app.push(self._call(number), id=new_job_id())
             if number % 50 == 49:  # a caller that is cancelled: nobody knows
@@ -148,6 +181,12 @@ class Pushes:
             else:
                 await pushing
         except (StoreError, TimeoutError):
+            pass  # what became of it is in the log
+
+    async def _compose(self, number: int) -> None:
+        try:
+            await composition_of(self._app, number // COMPOSED).push()
+        except (StoreError, CompositionIncomplete):
             pass  # what became of it is in the log
 
     def _blocking(self) -> None:

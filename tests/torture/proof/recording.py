@@ -16,9 +16,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from tenure.compositions import NewComposition, Node
 from tenure.errors import ConnectionFailed, StoreRefused
 from tenure.queue import Ack, Claimed, Drop, Fail, Lease, Push, Pushed, Release, Renewal, SetAside, Settled, Settlement
 from tenure.testing.history import Call, Effect, Event, Subject, encoded
+from tests.torture.proof.plans import Plans
 
 VERBS: dict[type, str] = {Ack: "ack", Release: "release", Fail: "fail", Drop: "drop", SetAside: "aside"}
 Point = Literal["after-claim", "before-handler", "mid-handler", "after-handler", "settle-sent", "settle-answered"]
@@ -100,6 +102,15 @@ class Answer:
         told = zip(self.subjects, outcomes, strict=True)
         self.subjects = tuple(msgspec.structs.replace(one, outcome=outcome) for one, outcome in told)
 
+    def pushed(self, jobs: Sequence[Push], pushed: Sequence[Pushed]) -> None:
+        """Note what became of each push, and who held it."""
+        self.told([one.outcome for one in pushed])
+        told = zip(self.subjects, jobs, pushed, strict=True)
+        self.subjects = tuple(
+            msgspec.structs.replace(one, holder=found.id if job.unique and found.outcome == "held" else "")
+            for one, job, found in told
+        )
+
     def write(self, phase: Any, error: str = "") -> None:
         self._log.write(Call(self._log.process, self._number, self._operation, phase, now(), self.subjects, error))
 
@@ -118,19 +129,34 @@ def recorded(base: Any, log: Log, **options: Any) -> Any:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         base.__init__(self, *args, **{**kwargs, **options})
 
-    return type("Recorded", (Recorded, base), {"log": log, "__init__": init})
+    return type("Recorded", (Recorded, base), {"log": log, "plans": Plans(), "__init__": init})
 
 
 class Recorded:
     """Stands before a driver."""
 
     log: Log
+    plans: Plans
 
     async def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
         with self.log.call("push", pushes(jobs)) as answer:
             pushed: Sequence[Pushed] = await self._next.push(jobs)
-            answer.told([one.outcome for one in pushed])
+            answer.pushed(jobs, pushed)
         return pushed
+
+    async def prepare(self, composition: NewComposition) -> bool:
+        self.plans.begin(composition)
+        prepared: bool = await self._next.prepare(composition)
+        return prepared
+
+    async def add(self, home: str, composition_id: str, nodes: Sequence[Node]) -> None:
+        self.plans.add(home, composition_id, nodes)
+        await self._next.add(home, composition_id, nodes)
+
+    async def start(self, home: str, composition_id: str) -> None:
+        self.log.write(self.plans.end(home, composition_id))
+        with self.log.call("start", [Subject(home, composition_id)]):
+            await self._next.start(home, composition_id)
 
     async def claim(self, *args: Any, **kwargs: Any) -> Claimed:
         claimed: Claimed = await self._next.claim(*args, **kwargs)
@@ -187,7 +213,7 @@ class RecordedPusher:
     def push(self, jobs: Sequence[Push]) -> Sequence[Pushed]:
         with self._log.call("push", pushes(jobs)) as answer:
             pushed: Sequence[Pushed] = self._pusher.push(jobs)
-            answer.told([one.outcome for one in pushed])
+            answer.pushed(jobs, pushed)
         return pushed
 
     def close(self) -> None:

@@ -45,7 +45,10 @@ if #noted > 0 then
 end
 return reply
 """
-TOLD_OF = {"push", "claim", "settle", "renew", "cancel", "clear", "retry", "forget", "prune"}
+TOLD_OF = {
+    *("push", "claim", "settle", "renew", "cancel", "clear", "retry", "forget", "prune"),
+    *("start", "grow", "halt", "sweep"),
+}
 _KEYS = re.compile(r"^(-- KEYS: .*)$", re.MULTILINE)
 
 
@@ -159,6 +162,7 @@ def cancelled(step: Step) -> Told:
         yield "request", job_id, {}
     for ids in step.of("HDEL", "jobs"):
         yield from (("cancel", job_id, {}) for job_id in ids)
+    yield from began(step, "push")
 
 
 def cleared(step: Step) -> Told:
@@ -260,6 +264,10 @@ DECODERS: Mapping[str, Callable[[Step], Told]] = {
     "retry": partial(began, what="retry"),
     "forget": forgotten,
     "prune": forgotten,
+    "start": partial(began, what="push"),
+    "grow": partial(began, what="push"),
+    "halt": cancelled,
+    "sweep": partial(began, what="push"),
 }
 
 
@@ -286,7 +294,8 @@ def dump(client: "redis.Redis", namespace: str, queue: str, counts: Mapping[str,
     needed = {"ready": ["the line"], "delayed": ["delayed"], "leased": ["leased"], "failed": ["failed:at"]}
     drained = not jobs and not running
     leaked = [f"a request to cancel {job_id}" for job_id in read.hkeys(f"{start}cancel") if job_id not in running]
-    return Dump(queue, found, dict(counts), indexes, needed, leaked=leaked, drained=drained)
+    slots = [f"{text} by {holder.split('|')[0]}" for text, holder in read.hgetall(f"{start}unique").items()]
+    return Dump(queue, found, dict(counts), indexes, needed, slots, leaked=leaked, drained=drained)
 
 
 def line_of(read: Any, start: str) -> list[str]:

@@ -227,12 +227,15 @@ ORPHANS: Mapping[str, Mapping[str, str]] = {
 def dump(ask: Ask, namespace: str, queue: str, kind: str, counts: Mapping[str, int]) -> Dump:
     """Look at a queue at rest."""
     found: dict[str, str] = {}
+    slots: list[str] = []
     for number, name, line in queues(ask, namespace):
         if name == queue:
             rows = ask(f"SELECT id, state FROM tenure_jobs WHERE queue = {number} AND (state >= 3 OR shelf = {line})")
             found = {job_id: STATES[state] for job_id, state in rows}
+            locked = f"SELECT locked, id FROM tenure_jobs WHERE queue = {number} AND locked IS NOT NULL"
+            slots += [f"{text} by {job_id}" for text, job_id in ask(locked)]
             aside = ask(f"SELECT number, id FROM tenure_unreadable WHERE queue = {number}")
             found |= {f"{job_id}#{aside_number}": "unreadable" for aside_number, job_id in aside}
     leaked = [f"{what} of no job" for what, statement in ORPHANS[kind].items() if ask(statement)[0][0]]
     drained = not any(state in {"ready", "delayed", "leased"} for state in found.values())
-    return Dump(queue, found, dict(counts), leaked=leaked, drained=drained)
+    return Dump(queue, found, dict(counts), slots=slots, leaked=leaked, drained=drained)

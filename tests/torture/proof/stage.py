@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from tenure import Tenure
-from tenure.testing.history import Dump, Event, Fault, History, Terms, Verdict, Worker, encoded, read
+from tenure.testing.history import Dump, Event, Fault, History, Tally, Terms, Verdict, Worker, encoded, read
 from tests.support import processes
 from tests.support.processes import Child, eventually
 from tests.torture.proof.places import Place, counted
@@ -192,7 +194,10 @@ class Stage:
             for worker in self.workers:
                 worker.until = now()
                 assert worker.child.stop(30) == 0, worker.child.output[-3000:]
-            return [self.place.look(queue, counted(app.counts_sync(queue))) for queue in QUEUES]
+            return [
+                replace(self.place.look(queue, counted(app.counts_sync(queue))), compositions=tallies(app, queue))
+                for queue in QUEUES
+            ]
         finally:
             app.close_sync()
 
@@ -210,6 +215,19 @@ class Stage:
         history.add(self.events())
         history.add(dumps)
         return history.verdict()
+
+
+def tallies(app: Tenure, queue: str) -> dict[str, Tally]:
+    """What the store says of the compositions of a queue."""
+    found: dict[str, Tally] = {}
+    cursor: str | None = None
+    while True:
+        page = app.operate.compositions.listed_sync(queue, limit=500, cursor=cursor)
+        for one in page.compositions:
+            found[one.id] = Tally(one.total, one.succeeded, one.failed, one.cancelled, one.finished)
+        cursor = page.cursor
+        if cursor is None:
+            return found
 
 
 @contextmanager

@@ -33,6 +33,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds by which the store's clock may differ between two lines of its audit."""
     crash_limit: int | None = None
     """Crashes after which a job is leased no more than once."""
+    apart: float | None = 1.0
+    """Seconds by which the callers' clock and the store's may differ; None: nothing is decided from both."""
     losses: bool = False
     """The run's durability class allows that the last acknowledged pushes of each writer are lost."""
 
@@ -73,6 +75,7 @@ class History:
                     self._workers.append(event)
                 case Flow():
                     self._flows.append(event)
+                    self._clients.compose(event)
                 case Dump():
                     self._dumps.append(event)
 
@@ -88,7 +91,8 @@ class History:
         found += self._clients.answers(self.jobs)
         found += self._effects_of_nobody()
         found += check_rest(self.jobs, self._dumps)
-        found += check_flows(self._flows, self.jobs, self._begun)
+        found += check_flows(self._flows, self.jobs, self._clients, self._dumps)
+        found += self._held_by_nobody()
         found += coming_back(self._workers, self._faults, self._calls, self.terms.margin)
         unsure = doubts(self._faults, self._calls, self._dumps, self.terms.overlap, self.terms.faults)
         if not self.jobs:
@@ -118,10 +122,16 @@ class History:
             self._waiting[event.queue][event.id] = None
         else:
             self._waiting[event.queue].pop(event.id, None)
-        taken = self._unique.follow(event.queue, event.id, there=job.state in {"waiting", "leased"})
+        taken = self._unique.follow(event, there=job.state in {"waiting", "leased"})
         if taken is not None:
             text = f"it waits or runs together with {taken}, which has the same unique text"
             self.violations.append(Violation("I9", text, event.queue, event.id))
+
+    def _held_by_nobody(self) -> list[Violation]:
+        if self.terms.apart is None:
+            return []
+        told = self._unique.held_by_nobody(self._clients.holds, int(self.terms.apart * 1e6))
+        return [Violation("I9", text, one.queue, one.id) for one, text in told]
 
     def _effects_of_nobody(self) -> list[Violation]:
         """A handler ran for a job that no lease was ever given for."""
@@ -143,6 +153,8 @@ class History:
             "settled": sum(figures[what] for what in ("ack", "drop", "fail", "release", "aside")),
             "lapsed": sum(job.lapses for job in self.jobs.values()),
             "effects": len(self._effects),
+            "compositions": len(self._flows),
+            "held": len(self._clients.holds),
             "faults": len(self._faults),
             "recovered unknowns": self._clients.recovered,
         }

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tenure.testing.history.events import Call, Dump
+from tenure.testing.history.events import Call, Dump, Flow, Subject
 from tenure.testing.history.job import JobModel
 from tenure.testing.history.verdict import Losses, Violation
 
@@ -46,6 +46,14 @@ class Clients:
         self.recovered = 0
         """Pushes of unknown outcome that had happened."""
         self.uniques: dict[tuple[str, str], str] = {}
+        self.holds: list[tuple[Subject, int, int]] = []
+        """Pushes that another job with the same text held, and between which times that must have been there."""
+        self.started: dict[tuple[str, str], str] = {}
+        """How the start of each composition ended."""
+        self.halted: set[tuple[str, str]] = set()
+        """The compositions that somebody cancelled."""
+        self._begun: dict[tuple[str, int], int] = {}
+        self._composed: set[tuple[str, str]] = set()
         self._pushes: defaultdict[tuple[str, str], _Pushed] = defaultdict(_Pushed)
         self._acknowledged: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         self._asked: defaultdict[tuple[str, str, str], list[_Settlement]] = defaultdict(list)
@@ -57,6 +65,8 @@ class Clients:
         self.count += call.phase == "invoke"
         if call.operation == "push":
             self._push(call)
+        elif call.operation in {"start", "halt"}:
+            self._compose(call)
         elif call.operation == "renew" and call.phase == "ok":
             for one in call.subjects:
                 self._extended[one.queue, one.id, one.token] += one.outcome in HELD
@@ -69,7 +79,26 @@ class Clients:
                     outcome = one.outcome if call.phase == "ok" else "refused"
                     self._answered[*key, call.process, call.number] = outcome
 
+    def compose(self, flow: Flow) -> None:
+        """Take a composition: what it is made of may be there."""
+        for job_id in flow.jobs:
+            self._composed.add((flow.queue, job_id))
+
+    def succeeded(self, queue: str, job_id: str, token: str) -> bool:
+        """Tell whether a lease that ended the job was acknowledged, and not dropped, or released after a cancel."""
+        asked = self._asked.get((queue, job_id, token), ())
+        return not asked or any(one.verb == "ack" for one in asked)
+
+    def _compose(self, call: Call) -> None:
+        for one in call.subjects:
+            if call.operation == "halt":
+                self.halted.add((one.queue, one.id))
+            elif self.started.get((one.queue, one.id)) != "ok":
+                self.started[one.queue, one.id] = call.phase
+
     def _push(self, call: Call) -> None:
+        if call.phase == "invoke":
+            self._begun[call.process, call.number] = call.at
         for one in call.subjects:
             pushed = self._pushes[one.queue, one.id]
             if call.phase == "invoke":
@@ -86,6 +115,8 @@ class Clients:
             else:
                 # Held: it is there, unless another job with the same unique text is what held it.
                 pushed.unknown += 1
+                if one.holder and one.holder != one.id:
+                    self.holds.append((one, self._begun.get((call.process, call.number), call.at), call.at))
                 if not one.unique:
                     self._acknowledged[call.process].append((one.queue, one.id))
 
@@ -113,7 +144,7 @@ class Clients:
         for key, job in jobs.items():
             pushed = self._pushes.get(key)
             if pushed is None:
-                if job.pushes:
+                if job.pushes and key not in self._composed:
                     found.append(Violation("I2", "nobody pushed it", *key))
                 continue
             if job.pushes and pushed.tried == pushed.refused:
@@ -153,12 +184,12 @@ class Clients:
                 yield f"a {call.verb} by {token} was told to be taken, and the store made it a {taken}"
 
     def _unasked(self, jobs: Jobs) -> list[Violation]:
-        """What a cancelled claim brought, a driver gives back by itself; nothing else ends unasked."""
+        """What a cancelled claim brought, a driver gives back by itself, free of charge; nothing else ends unasked."""
         return [
             Violation("I4", f"nobody asked for the {taken} of the lease {token}", queue, job_id)
             for (queue, job_id), job in jobs.items()
             for token, taken in job.taken.items()
-            if self._asked and taken != "release" and (queue, job_id, token) not in self._asked
+            if self._asked and token not in job.free and (queue, job_id, token) not in self._asked
         ]
 
 

@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-Operation = Literal["push", "claim", "renew", "settle", "cancel", "clear", "retry", "forget"]
+Operation = Literal["push", "claim", "renew", "settle", "cancel", "clear", "retry", "forget", "start", "halt"]
+"""``start`` lets a composition begin, ``halt`` cancels one: their only subject is the composition in its home."""
 Phase = Literal["invoke", "ok", "fail", "info"]
 """Before it is sent; it happened; it certainly did not; nobody knows (no answer came, or the caller was cancelled)."""
 Transition = Literal[
@@ -31,6 +32,8 @@ class Subject(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the store answered for this job."""
     unique: str = ""
     """At most one job of its queue with this text waits or runs."""
+    holder: str = ""
+    """Of a push that was held by another job with the same text: that job's id."""
 
 
 class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
@@ -107,14 +110,32 @@ class Worker(msgspec.Struct, frozen=True, omit_defaults=True, tag="worker"):
 
 
 class Flow(msgspec.Struct, frozen=True, omit_defaults=True, tag="flow"):
-    """A composition: which jobs may begin only after which others have ended."""
+    """A composition, as its maker stored it: written before it is let begin."""
 
     composition: str
     queue: str
     after: dict[str, tuple[str, ...]]
-    size: int | None = None
-    counted: int | None = None
-    """How many members the store says have ended, at rest."""
+    """The jobs whose ends each job waits for, by ids; gates are left out, what is behind them stands in their place."""
+    when: dict[str, str] = {}
+    """On which of their ends a job runs: ``success`` (all; without an entry, too), ``failure`` (not all), ``any``."""
+    callbacks: tuple[str, ...] = ()
+    """The jobs among them that are not counted."""
+
+    @property
+    def jobs(self) -> set[str]:
+        """The ids of all its jobs."""
+        return set(self.after).union(*self.after.values())
+
+
+class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the store says of a composition."""
+
+    total: int
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    over: bool = True
+    """All counted jobs have ended."""
 
 
 class Dump(msgspec.Struct, frozen=True, omit_defaults=True, tag="dump"):
@@ -131,6 +152,8 @@ class Dump(msgspec.Struct, frozen=True, omit_defaults=True, tag="dump"):
     """The indexes that jobs of each state are in, exactly once, and in no others."""
     slots: list[str] = []
     """What is still held: unique texts, places under a limit."""
+    compositions: dict[str, Tally] | None = None
+    """Those that have this queue as their home, by their ids; None when nobody looked."""
     leaked: list[str] = []
     """Keys, rows, connections or tasks that nobody needs any more."""
     drained: bool = True

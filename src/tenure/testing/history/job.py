@@ -23,8 +23,12 @@ class JobModel:
         """How each lease that was settled ended, by its token."""
         self.over: str = ""
         """How it ended for good: the transition."""
-        self.ended_at: int | None = None
-        """The number of the audit line that ended it."""
+        self.made_at: int | None = None
+        """The number of the audit line that made it first."""
+        self.ends: list[Audit] = []
+        """The audit lines by which it ended, or failed."""
+        self.free: set[str] = set()
+        """The leases that were given back free of charge, and those of which the store does not tell that."""
         self.renewals: Counter[str] = Counter()
         """How often each lease was extended, by its token."""
         self.lapses = 0
@@ -96,15 +100,17 @@ class JobModel:
         if self.pushes and event.incarnation <= self._incarnation:
             yield "I6", f"a new job has the incarnation {event.incarnation}, no higher than the earlier one's"
         self.pushes += 1
+        self.made_at = event.number if self.made_at is None else self.made_at
         self._begin(event)
 
     def _begin(self, event: Audit) -> None:
-        self.state, self.over, self.ended_at = "waiting", "", None
+        self.state, self.over = "waiting", ""
         self._incarnation, self._due = event.incarnation, event.until
         self._deliveries = self._free = self._crashes = 0
 
     def _end(self, event: Audit) -> None:
-        self.state, self.over, self.ended_at = "gone", event.what, event.number
+        self.state, self.over = "gone", event.what
+        self.ends.append(event)
 
     def _grant(self, event: Audit) -> Broken:
         if self.state == "leased":
@@ -173,7 +179,8 @@ class JobModel:
         if event.what in ENDS:
             self._end(event)
         elif event.what == "fail":
-            self.state, self.ended_at = "failed", event.number
+            self.state = "failed"
+            self.ends.append(event)
         else:
             self.state, self._due = "waiting", event.until
             yield from self._leaves(event)
@@ -183,6 +190,8 @@ class JobModel:
         for name, before, after in (("free", self._free, event.free), ("crashes", self._crashes, event.crashes)):
             if after is not None and not before <= after <= before + 1:
                 yield "I5", f"a release leaves {name} at {after}, and it was {before}"
+        if event.free is None or event.free > self._free:
+            self.free.add(event.token)
         self._free = self._free if event.free is None else event.free
         self._crashes = self._crashes if event.crashes is None else event.crashes
 
