@@ -105,6 +105,24 @@ SCRIPTS = [
         ("decimal(crashes + 1)", "decimal(crashes + 0)"),
         breaks="I5",
     ),
+    defect("counts the end of a member twice", "include/flows", ("c[how] = c[how] + n", "c[how] = c[how] + 2 * n"),
+           breaks="I8"),
+    defect("tells the ends of a batch twice", "settle", ("runs[k].of, runs[k].n,", "runs[k].of, 2 * runs[k].n,"),
+           breaks="I8"),
+    defect(
+        "lets the next begin when one is given back", "settle",
+        ("if how and inc and rest ~= ''", "if (how or verb == 'r') and inc and rest ~= ''"),
+        ("flow.ended(rest, how, result)", "flow.ended(rest, how or 's', result)"),
+        breaks="I8",
+    ),
+    defect("opens a gate at the first end", "include/releasing",
+           ("if count < tonumber(needs) then\n    partly", "if count < 1 then\n    partly"), breaks="I8"),
+    defect("forgets that a member failed", "include/releasing",
+           ("count + so_far, bad or worse == '1'", "count + so_far, bad"), breaks="I8"),
+    defect("never begins callbacks", "include/releasing", ("local runs = when == 'a'", "local runs = false"),
+           breaks="I8"),
+    defect("does not free a text", "include/unlocking", ("if text and call(", "if false and call("), breaks="I9"),
+    defect("does not look who has a text", "push", ("text and (texts[text] or holder_of(text))", "nil"), breaks="I9"),
 ]  # fmt: skip
 
 STATEMENTS = [
@@ -116,12 +134,18 @@ STATEMENTS = [
     defect("does not look whether it is due", "DUE", ("rank <= :now", "(rank <= :now OR 1)"), breaks="I9"),
     defect("counts apart from the rows", "COUNT", ("leased = leased + ?", "leased = leased + abs(?)"), breaks="I7"),
     defect(
-        "counts the attempt when it fails", "LEASE",
+        "counts the attempt when it fails",
+        "LEASE",
         ("deliveries = deliveries + 1", "deliveries = deliveries"),
         breaks="I5",
     ),
     defect("does not count a lapse", "RECOVER", ("crashes = crashes + 1", "crashes = crashes"), breaks="I4 I5"),
     defect("begins its fences again", "SET_FENCE", ("fence = ?", "fence = min(1, ?)"), breaks="I3"),
+    defect("keeps the text of what failed", "FAIL", ("locked = NULL,", "locked = locked,"), breaks="I9"),
+]
+COMPOSED = [
+    defect("opens a gate too early", "CHANGE", ("needs = ?", "needs = max(1, ? - 1)"), breaks="I8"),
+    defect("counts what failed twice", "SAVE", ("failed = :failed", "failed = 2 * :failed"), breaks="I8"),
 ]  # fmt: skip
 
 

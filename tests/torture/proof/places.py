@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tenure.compositions import CompositionStatus
 from tenure.databases import of
 from tenure.drivers.sql.migrations import Migrations
 from tenure.drivers.sql.sqlite.schema import prepare
 from tenure.queue import Counts
-from tenure.testing.history import Audit, Dump
+from tenure.testing.history import Audit, Dump, Tally
 from tests.databases.support import Place as DatabasePlace
 from tests.databases.support import place_of
 from tests.support import databases, servers
@@ -44,6 +45,10 @@ class Place:
 
 def counted(counts: Counts) -> dict[str, int]:
     return {name: getattr(counts, name) for name in ("ready", "delayed", "leased", "failed", "unreadable")}
+
+
+def tally(status: CompositionStatus) -> Tally:
+    return Tally(status.total, status.succeeded, status.failed, status.cancelled, status.finished)
 
 
 @contextmanager

@@ -8,11 +8,15 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from tenure.compositions import JobNode, Kind, NewComposition, Node
 from tenure.errors import StoreError
 from tenure.naming import new_job_id
 from tenure.queue import Ack, Claimed, Drop, Fail, Failure, Lease, Push, Queue, Release, Settlement
+from tenure.testing.contract.composing import batch, chain, composer, unique
 from tenure.testing.history import History, Terms, Verdict, read
-from tests.torture.proof.places import Place, counted
+from tests.torture.proof.places import Place, counted, tally
 from tests.torture.proof.program import QUEUES
 from tests.torture.proof.recording import Log
 
@@ -34,7 +38,10 @@ class Rehearsal:
 
     async def run(self) -> None:
         """Play all of it; then work off what is left."""
-        for part in (self._zombie, self._swept, self._early, self._back, self._twice, self._reused, self._lost):
+        for part in (
+            *(self._zombie, self._swept, self._early, self._back, self._twice, self._reused, self._lost),
+            *(self._chained, self._batched, self._unique),
+        ):
             await part()
             await self._evict()
         await self._work_off()
@@ -50,12 +57,13 @@ class Rehearsal:
             return claimed.leases
         return ()
 
-    async def _until(self, queue: Queue, number: int, lease: float = LONG) -> list[Lease]:
-        """Claim until so many are there, or for a while: a store with a defect may never give them."""
+    async def _until(self, queue: Queue, number: int, lease: float = LONG, tries: int = 2) -> list[Lease]:
+        """Claim until so many are there, or nothing came so often: a store with a defect may never give them."""
         found: list[Lease] = []
-        for _ in range(6):
-            if len(found) < number:
-                found += await self._claim(queue, number - len(found), lease, wait=0.15)
+        while len(found) < number and tries:
+            more = await self._claim(queue, number - len(found), lease, wait=0.15)
+            found += more
+            tries -= not more
         return found
 
     async def _settle(self, queue: Queue, settlements: Sequence[Settlement]) -> None:
@@ -82,7 +90,7 @@ class Rehearsal:
         await self._push(2)
         held = await self._until(self._first, 2)
         early = list(await self._claim(self._second, 5))
-        due = await self._until(self._second, 3)
+        due = await self._until(self._second, 3, tries=4)
         await self._settle(self._second, [Ack(lease) for lease in [*early, *due]])
         await self._settle(self._first, [Ack(lease) for lease in held])
 
@@ -132,6 +140,51 @@ class Rehearsal:
                 self._lose(lost)
             await self._settle(self._first, [Ack(lease) for lease in leases])
 
+    async def _begin(self, kind: Kind, make: Callable[..., Sequence[Node]], size: int) -> None:
+        composition = new_job_id()
+        store = composer(self._first)
+        nodes = [
+            replace(node, push=replace(node.push, queue=QUEUE)) if isinstance(node, JobNode) else node
+            for node in make(size, of=composition)
+        ]
+        with contextlib.suppress(StoreError):
+            await store.prepare(NewComposition(id=composition, home=QUEUE, kind=kind))
+            await store.add(QUEUE, composition, nodes)
+            await store.start(QUEUE, composition)
+
+    async def _chained(self) -> None:
+        """A step lapses, is given back, comes again and is acknowledged; the next one fails, and ends the chain."""
+        await self._begin(Kind.CHAIN, chain, 3)
+        old = await self._until(self._first, 1, SHORT)
+        new = await self._until(self._second, 1)
+        await self._settle(self._first, [Ack(lease) for lease in old])
+        await self._settle(self._second, [Release(lease) for lease in new])
+        for last in (Ack, lambda lease: Fail(lease, WHY)):
+            leases = await self._until(self._second, 1)
+            await self._settle(self._second, [last(lease) for lease in leases])
+
+    async def _batched(self) -> None:
+        """Some members end together, some alone; of the second batch one fails. The callbacks are left for later."""
+        for failing in (False, True):
+            await self._begin(Kind.BATCH, batch, 5)
+            leases = await self._until(self._first, 5)
+            if self._lose is not None:
+                self._lose("settle")
+            await self._settle(self._first, [Ack(lease) for lease in leases[:3]])
+            await self._settle(self._second, [Fail(lease, WHY) if failing else Ack(lease) for lease in leases[3:4]])
+            await self._settle(self._second, [Ack(lease) for lease in leases[4:]])
+            called = await self._until(self._second, 2)
+            await self._settle(self._second, [Ack(lease) for lease in called])
+
+    async def _unique(self) -> None:
+        """One text: while it waits and runs, and when it was acknowledged, failed, dropped."""
+        text = unique("one of them")
+        for end in (Ack, Drop, lambda lease: Fail(lease, WHY)):
+            await self._push(2, unique=text)
+            leases = await self._until(self._second, 1)
+            await self._push(1, unique=text)
+            await self._settle(self._second, [end(lease) for lease in leases])
+
     async def _swept(self) -> None:
         """Leases lapse again and again: whoever took them back before is gone."""
         await self._push(2)
@@ -159,7 +212,9 @@ async def rehearsed(
 ) -> Verdict:
     """Play it, and judge."""
     await Rehearsal(first, second, lose, evict).run()
+    page = await composer(first).compositions(QUEUE)
     dump = place.look(QUEUE, counted(await first.counts(QUEUE)))
+    dump = replace(dump, compositions={one.id: tally(one) for one in page.compositions})
     history = History(Terms(tolerance=0.003 if place.driver == "sqlite" else 0.0))
     for log in logs:
         history.add(read(log.path))

@@ -15,7 +15,7 @@ from tenure import Tenure
 from tenure.testing.history import Dump, Event, Fault, History, Tally, Terms, Verdict, Worker, encoded, read
 from tests.support import processes
 from tests.support.processes import Child, eventually
-from tests.torture.proof.places import Place, counted
+from tests.torture.proof.places import Place, counted, tally
 from tests.torture.proof.program import QUEUES
 from tests.torture.proof.recording import CRASH, LOGS, now
 
@@ -223,8 +223,7 @@ def tallies(app: Tenure, queue: str) -> dict[str, Tally]:
     cursor: str | None = None
     while True:
         page = app.operate.compositions.listed_sync(queue, limit=500, cursor=cursor)
-        for one in page.compositions:
-            found[one.id] = Tally(one.total, one.succeeded, one.failed, one.cancelled, one.finished)
+        found |= {one.id: tally(one) for one in page.compositions}
         cursor = page.cursor
         if cursor is None:
             return found
