@@ -35,6 +35,8 @@ class Server:
         self.binary = binary
         self.directory = directory
         self.extra_args = tuple(extra_args)
+        self.environment: dict[str, str] = {}
+        """Variables that it is started with besides the test's own."""
         self.socket = str(pathlib.Path(directory, "s"))
         self.port: int | None = free_port() if tcp else None
         self.url = f"unix://{self.socket}"
@@ -85,7 +87,13 @@ class Server:
         command += ["--bind", "127.0.0.1", "--unixsocket", self.socket]
         command += ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec", *self.extra_args]
         with self._log.open("ab") as out:
-            self._process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                command,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **self.environment},
+            )
 
     def _answers(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout

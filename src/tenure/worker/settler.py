@@ -171,7 +171,7 @@ class Settler:
                 self.outage.failed(error)
                 await self._pause(failures)
                 continue
-            del outgoings[:number]
+            del outgoings[: len(group)]  # more may have come while the call was under way
             self._take(group, answers, unknown=unknown)
             number, failures, unknown = GROUP, 0, False
         del self._apart[queue]

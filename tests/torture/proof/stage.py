@@ -235,7 +235,7 @@ def effective(stage: Stage, name: str) -> Iterator["Proof"]:
     proof = Proof()
     began = now()
     yield proof
-    stage.faults.append(Fault(name, began, now(), proof.text, proof.overlap))
+    stage.faults.append(Fault(name, began, now(), proof.text, proof.overlap, proof.forgets))
     with (stage.directory / "faults.jsonl").open("ab") as file:
         file.write(encoded(stage.faults[-1]))
 
@@ -246,6 +246,7 @@ class Proof:
     def __init__(self) -> None:
         self.text = ""
         self.overlap: int | None = None
+        self.forgets = False
 
     def shown(self, text: str, overlap: int | None = None) -> None:
         self.text = text

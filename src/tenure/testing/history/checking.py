@@ -10,6 +10,7 @@ from tenure.testing.history.clients import Clients
 from tenure.testing.history.coming_back import coming_back, doubts
 from tenure.testing.history.events import Audit, Call, Dump, Effect, Event, Fault, Flow, Worker
 from tenure.testing.history.flows import check_flows
+from tenure.testing.history.forgetting import believed, forgotten
 from tenure.testing.history.job import JobModel
 from tenure.testing.history.resting import check_rest
 from tenure.testing.history.timelines import timeline
@@ -35,6 +36,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """Crashes after which a job is leased no more than once."""
     apart: float | None = 1.0
     """Seconds by which the callers' clock and the store's may differ; None: nothing is decided from both."""
+    around: float = 2.0
+    """Seconds before and after a fault that forgets within which answers may be among what is forgotten."""
     losses: bool = False
     """The run's durability class allows that the last acknowledged pushes of each writer are lost."""
 
@@ -66,7 +69,6 @@ class History:
                     self._audit.append(event)
                 case Call():
                     self._calls.append(event)
-                    self._clients.add(event)
                 case Effect():
                     self._effects.append(event)
                 case Fault():
@@ -82,6 +84,8 @@ class History:
     def verdict(self) -> Verdict:
         """Decide. Takes time in proportion to what was recorded."""
         self._audit.sort(key=lambda event: event.number)
+        for call in believed(self._calls, self._faults, self.terms.around):
+            self._clients.add(call)
         self._unique.learn(self._clients.uniques)
         for event in self._audit:
             self._replay(event)
@@ -138,7 +142,10 @@ class History:
         return [
             Violation("I2", "a handler ran it, and it was never leased", effect.queue, effect.id)
             for effect in self._effects
-            if effect.what == "start" and self._audit and (effect.queue, effect.id) not in self._begun
+            if effect.what == "start"
+            and self._audit
+            and (effect.queue, effect.id) not in self._begun
+            and not forgotten(effect.at, self._faults, self.terms.around)
         ]
 
     def _figures(self) -> dict[str, int]:

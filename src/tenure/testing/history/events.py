@@ -99,6 +99,8 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True, tag="fault"):
     """What shows that it took effect; '' when nothing does."""
     overlap: int | None = None
     """Calls that it met, where the times cannot tell (a cut reply meets one)."""
+    forgets: bool = False
+    """The store may have forgotten what it answered then, as on a failover: nobody knows what became of it."""
 
 
 class Worker(msgspec.Struct, frozen=True, omit_defaults=True, tag="worker"):

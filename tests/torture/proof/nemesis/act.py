@@ -15,3 +15,5 @@ class Act(NamedTuple):
     inflict: Callable[[Stage, Proof], None]
     long: bool = False
     """Too long for a run of a few seconds."""
+    needs: str = ""
+    """A program without which it can not be done."""
