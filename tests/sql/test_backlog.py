@@ -101,7 +101,7 @@ async def test_counts_and_claims_cost_the_same_for_a_long_line(
         transaction = Transaction(connection, "test", SystemClock())
         reading.counts(transaction, Q)
         assert claiming.glance(transaction, claim_of) is None
-        assert len(claiming.claim(transaction, claim_of).leases) == 10
+        assert len(claiming.claim(transaction, claim_of).claimed.leases) == 10
         reading.failed(transaction, Q, 10, 0)
         transaction.finish()
         connection.set_progress_handler(None, 1)
