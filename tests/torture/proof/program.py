@@ -127,7 +127,9 @@ def composition_of(app: Tenure, number: int) -> Composition:
 
     if number % 4 == 0:
         return app.chain(*map(one, range(3)))
-    then = {name: app.call("step", [3]).options(queue=queue) for name in ("on_success", "on_failure", "on_finish")}
+    then: dict[str, Any] = {
+        name: app.call("step", [3]).options(queue=queue) for name in ("on_success", "on_failure", "on_finish")
+    }
     members = [one(place) for place in range(1 + number % 5)]
     if number % 4 == 1:
         return app.batch([*members, app.chain(one(2), one(3))], **then)

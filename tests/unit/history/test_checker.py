@@ -8,6 +8,31 @@ import pytest
 from tenure.testing.history import INVARIANTS, Flow, Tally, Verdict
 from tests.unit.history.runs import Q, Run, broken
 
+BATCH = Flow(
+    "f",
+    Q,
+    {"a": (), "b": (), "well": ("a", "b"), "ill": ("a", "b"), "over": ("a", "b")},
+    {"ill": "failure", "over": "any"},
+    callbacks=("well", "ill", "over"),
+)
+
+
+def _flow(run: Run, flow: Flow | None = None, tally: Tally | None = None, **more: Any) -> Verdict:
+    run.events.insert(0, flow or Flow("f", Q, {"c": ("p",)}))
+    return run.at_rest(compositions={"f": tally or Tally(2, succeeded=2)}, **more)
+
+
+def _done(run: Run, *job_ids: str) -> Run:
+    """Jobs that the store made by itself."""
+    for job_id in job_ids:
+        run.made(job_id).granted(job_id).taken("ack", job_id)
+    return run
+
+
+def _failed(run: Run, job_id: str) -> Run:
+    return run.made(job_id).granted(job_id).taken("fail", job_id)
+
+
 BAD: list[tuple[str, str, Callable[[Run], Verdict]]] = [
     (
         "I1",
@@ -283,31 +308,6 @@ BAD: list[tuple[str, str, Callable[[Run], Verdict]]] = [
     ("I10", "a worker that does not come back", lambda run: _outage(run, comes_back=False)),
     ("I10", "a connection that is left behind", lambda run: run.ran("a").at_rest(leaked=["a connection"])),
 ]
-
-
-BATCH = Flow(
-    "f",
-    Q,
-    {"a": (), "b": (), "well": ("a", "b"), "ill": ("a", "b"), "over": ("a", "b")},
-    {"ill": "failure", "over": "any"},
-    callbacks=("well", "ill", "over"),
-)
-
-
-def _flow(run: Run, flow: Flow | None = None, tally: Tally | None = None, **more: Any) -> Verdict:
-    run.events.insert(0, flow or Flow("f", Q, {"c": ("p",)}))
-    return run.at_rest(compositions={"f": tally or Tally(2, succeeded=2)}, **more)
-
-
-def _done(run: Run, *job_ids: str) -> Run:
-    """Jobs that the store made by itself."""
-    for job_id in job_ids:
-        run.made(job_id).granted(job_id).taken("ack", job_id)
-    return run
-
-
-def _failed(run: Run, job_id: str) -> Run:
-    return run.made(job_id).granted(job_id).taken("fail", job_id)
 
 
 def _outage(run: Run, *, comes_back: bool) -> Verdict:
