@@ -102,7 +102,7 @@ class Tenure(Extended, Composes, Scheduled):
         self._lookout = Lookout(self.operate)
         self._preparing = Preparing(self.registry, self._connections, clock or SystemClock())
         walking = Walking(self.registry, runner)
-        self.composer = Composer(self._preparing, self.operate, self._lookout, walking, lambda: self.tracing)
+        self.composer: Composer = Composer(self._preparing, self.operate, self._lookout, walking, lambda: self.tracing)
         self._outgoing = Outgoing(lambda: self.settings)
         self._dispatcher = Dispatcher(
             self._preparing, self.composer, self.events, self._lookout, lambda: self.tracing, self._outgoing.outbox

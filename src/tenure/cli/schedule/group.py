@@ -15,5 +15,5 @@ def schedule() -> None:
     """
 
 
-for command in (list_, next_, run, add, pause, resume, remove):
-    schedule.add_command(command)
+for _command in (list_, next_, run, add, pause, resume, remove):
+    schedule.add_command(_command)

@@ -21,17 +21,17 @@ class Parts:
     """The parts of one event loop."""
 
     def __init__(self, session: Session, layout: Layout) -> None:
-        self.session = session
-        self.pushes = Pushes(session, layout.capabilities)
-        self.settlements = Settlements(session)
-        self.claims = Claims(
+        self.session: Session = session
+        self.pushes: Pushes = Pushes(session, layout.capabilities)
+        self.settlements: Settlements = Settlements(session)
+        self.claims: Claims = Claims(
             session, self.settlements, Sweeper(session), Retirement(session) if layout.consumers else None
         )
-        self.failed = FailedStore(session)
-        self.desk = Desk(session)
-        self.keeping = Keeping(session)
-        self.listing = Listing(session)
-        self.unreadable = UnreadableRecords(session)
-        self.controls = Controls(session)
-        self.composer = Composer(session, layout.capabilities)
-        self.timers = Timers(session, layout.capabilities)
+        self.failed: FailedStore = FailedStore(session)
+        self.desk: Desk = Desk(session)
+        self.keeping: Keeping = Keeping(session)
+        self.listing: Listing = Listing(session)
+        self.unreadable: UnreadableRecords = UnreadableRecords(session)
+        self.controls: Controls = Controls(session)
+        self.composer: Composer = Composer(session, layout.capabilities)
+        self.timers: Timers = Timers(session, layout.capabilities)

@@ -46,7 +46,7 @@ class History:
     """Everything that was recorded of a run, taken in any order; the audit must be in the store's."""
 
     def __init__(self, terms: Terms | None = None) -> None:
-        self.terms = terms or Terms()
+        self.terms: Terms = terms or Terms()
         self.violations: list[Violation] = []
         self.jobs: dict[tuple[str, str], JobModel] = {}
         self._clients = Clients()

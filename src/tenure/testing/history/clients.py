@@ -26,8 +26,8 @@ class _Pushed:
     """All pushes of one id."""
 
     def __init__(self) -> None:
-        self.tried = 0
-        self.stored = 0
+        self.tried: int = 0
+        self.stored: int = 0
         self.unknown = 0
         self.refused = 0
 
@@ -42,8 +42,8 @@ class Clients:
     """The clients' logs, by job."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.recovered = 0
+        self.count: int = 0
+        self.recovered: int = 0
         """Pushes of unknown outcome that had happened."""
         self.uniques: dict[tuple[str, str], str] = {}
         self.holds: list[tuple[Subject, int, int]] = []

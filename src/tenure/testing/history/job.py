@@ -16,9 +16,9 @@ class JobModel:
     """Follows one job through the audit; ``apply`` tells what a transition breaks, and then believes it."""
 
     def __init__(self, tolerance: int, crash_limit: int | None) -> None:
-        self.state = "none"
+        self.state: str = "none"
         """``none waiting leased failed gone``."""
-        self.pushes = 0
+        self.pushes: int = 0
         self.taken: dict[str, str] = {}
         """How each lease that was settled ended, by its token."""
         self.over: str = ""
@@ -31,7 +31,7 @@ class JobModel:
         """The leases that were given back free of charge, and those of which the store does not tell that."""
         self.renewals: Counter[str] = Counter()
         """How often each lease was extended, by its token."""
-        self.lapses = 0
+        self.lapses: int = 0
         """Leases that ended by their deadline."""
         self._tolerance = tolerance
         self._crash_limit = crash_limit
