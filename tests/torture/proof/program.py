@@ -133,8 +133,9 @@ def composition_of(app: Tenure, number: int) -> Composition:
     members = [one(place) for place in range(1 + number % 5)]
     if number % 4 == 1:
         return app.batch([*members, app.chain(one(2), one(3))], **then)
-    batch = app.batch(members, **(then if number % 4 == 2 else {}))
-    return batch if number % 4 == 2 else app.chain(batch, one(4), one(5))
+    if number % 4 == 2:
+        return app.batch(members, **then)
+    return app.chain(app.batch(members), one(4), one(5))
 
 
 class Pushes:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.testing.history import Audit, Call, Dump, Effect, Event, Fault, Subject, Terms, Verdict, Worker, check
+from tenure.testing.history import Audit, Call, Dump, Effect, Event, Fault, Flow, Subject, Terms, Verdict, Worker, check
 
 Q = "q"
 SECOND = 1_000_000
@@ -96,6 +96,11 @@ class Run:
 
     def worker(self, process: str, since: int, until: int) -> "Run":
         self.events.append(Worker(process, since, until))
+        return self
+
+    def composed(self, flow: Flow) -> "Run":
+        """A composition was made, of which something may have run before this is said."""
+        self.events.append(flow)
         return self
 
     def at_rest(self, records: dict[str, str] | None = None, **more: Any) -> Verdict:
