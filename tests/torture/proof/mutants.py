@@ -111,8 +111,8 @@ SCRIPTS = [
            breaks="I8"),
     defect(
         "lets the next begin when one is given back", "settle",
-        ("if how and inc and rest ~= ''", "if (how or verb == 'r') and inc and rest ~= ''"),
-        ("flow.ended(rest, how, result)", "flow.ended(rest, how or 's', result)"),
+        ("if how and flow and rest ~= '' then flow.ended(rest, how, result)",
+         "if (how or verb == 'r') and flow and rest ~= '' then flow.ended(rest, how or 's', result)"),
         breaks="I8",
     ),
     defect("opens a gate at the first end", "include/releasing",
@@ -122,7 +122,8 @@ SCRIPTS = [
     defect("never begins callbacks", "include/releasing", ("local runs = when == 'a'", "local runs = false"),
            breaks="I8"),
     defect("does not free a text", "include/unlocking", ("if text and call(", "if false and call("), breaks="I9"),
-    defect("does not look who has a text", "push", ("text and (texts[text] or holder_of(text))", "nil"), breaks="I9"),
+    defect("does not look who has a text", "include/storing",
+           ("text and (texts[text] or holder_of(text))", "nil"), breaks="I9"),
 ]  # fmt: skip
 
 STATEMENTS = [
