@@ -89,9 +89,11 @@ async def test_each_end_counts_once_however_many_settle_at_once(place: Place, op
         assert status.state is CompositionState.COMPLETED_WITH_FAILURES
     # Callbacks of success: none of them may run, and nothing is left of any.
     assert not callbacks & set(ended)
-    assert place.ask("SELECT count(*) FROM tenure_nodes WHERE id LIKE 'a.%' OR id LIKE 'b.%' OR id LIKE 'c.%'") == [
-        (0,)
-    ]
+    left = (
+        "SELECT count(*) FROM tenure_nodes JOIN tenure_compositions ON tenure_compositions.number = composition "
+        "JOIN tenure_queues ON tenure_queues.number = home WHERE namespace = :namespace"
+    )
+    assert place.ask(left, namespace=place.namespace) == [(0,)]
     assert await store.prune_compositions(Q, older_than=0) == 3
     assert_consistent(place)
 
