@@ -1,6 +1,7 @@
 """Jobs of a transaction that are for another store wait in the outbox, and are moved on in order, each once."""
 
 import pathlib
+import time
 
 import pytest
 import sqlalchemy
@@ -12,6 +13,7 @@ from tenure.errors import StoreRefused
 from tenure.events import JobPushed
 from tests.outbox.conftest import Open
 from tests.outbox.support import Scene
+from tests.support.processes import eventually
 from tests.support.servers import Server
 from tests.transactions.support import note
 
@@ -70,8 +72,10 @@ def test_what_a_job_was_pushed_with_arrives(scene: Scene) -> None:
         scene.push(3, transaction=connection, id="plain", max_attempts=7)
         scene.push(3, transaction=connection, id="plain")
     assert scene.relay() == 4
+    moved = time.monotonic()
     counts = scene.app.counts_sync("default")
     assert (counts.ready, counts.delayed) == (2, 1)
+    eventually(lambda: time.monotonic() > moved + 0.05, what="the time of one of them is over")
     expired, plain = scene.leases()
     assert (expired.id, expired.doomed, expired.keep) == ("expired", "expired", 50)
     assert (plain.id, plain.doomed) == ("plain", None)
