@@ -15,12 +15,6 @@ from tests.worker.bench import Bench
 LEASE = 1.0
 
 
-@pytest.fixture(autouse=True)
-def compositions(benches: Benches) -> None:
-    if not benches("capabilities").app.queue().capabilities.compositions:
-        pytest.skip("this driver has no compositions")
-
-
 def calls(bench: Bench, number: int, name: str = "plain") -> list[Call[Any]]:
     return [bench.app.call(name, [f"{name} {place}"]) for place in range(number)]
 

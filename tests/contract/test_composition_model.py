@@ -264,15 +264,6 @@ async def memory_on(clock: ManualClock) -> AsyncIterator[StoreUnderTest]:
     yield StoreUnderTest(queue=queue, another=lambda: queue, elsewhere=MemoryQueue)
 
 
-def needs_compositions(opened: Opened) -> None:
-    async def able() -> bool:
-        async with opened[0] as store:
-            return store.queue.capabilities.compositions
-
-    if not asyncio.run(able()):
-        pytest.skip("the driver keeps no compositions")
-
-
 @pytest.mark.torture
 @pytest.mark.timeout(300)
 def test_random_walks_through_compositions_agree_with_the_model(
@@ -294,7 +285,6 @@ def test_random_walks_through_compositions_agree_with_the_model(
         opened = stores.streams_store if driver == "valkey-streams" else stores.redis_store
         return opened(request.getfixturevalue("valkey"), name), None
 
-    needs_compositions(open_store())
     number = int(os.environ.get("TENURE_MODEL_SEED") or random.SystemRandom().randrange(2**32))
     print(f"seed {number}")  # noqa: T201 - pytest shows it when the walk fails
     run_state_machine_as_test(
