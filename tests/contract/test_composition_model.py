@@ -34,6 +34,7 @@ from tests.contract import stores
 from tests.contract.composition_model import FlowModel
 from tests.contract.graphs import graphs
 from tests.contract.model import CRASH_LIMIT, LEASE
+from tests.support.manual_clock import ManualClock
 
 DRIVERS = ["memory", "sqlite", "postgresql", "mariadb", "valkey", "valkey-streams"]
 WALKS = {"memory": 100, "sqlite": 15}
@@ -69,19 +70,6 @@ ends: list[Callable[[Lease], Settlement]] = [
     *[lambda lease: Fail(lease, Failure(reason="exception", message="no"))] * 3,
     lambda lease: SetAside(lease, "unreadable"),
 ]
-
-
-class ManualClock:
-    """A clock that moves when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time(self) -> float:
-        return self.now
 
 
 class Driver(Queue, Compositions, FailedJobs, Inspector, Protocol):

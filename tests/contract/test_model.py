@@ -32,6 +32,7 @@ from tenure.queue import Ack, Drop, Fail, FailedRecord, Failure, Lease, Push, Qu
 from tenure.testing.contract import StoreUnderTest
 from tests.contract import stores
 from tests.contract.model import CRASH_LIMIT, LEASE, Model
+from tests.support.manual_clock import ManualClock
 
 DRIVERS = ["memory", "sqlite", "postgresql", "mariadb", "valkey", "valkey-streams"]
 IDS = ["a", "b", "c", "d", "e", "f"]
@@ -60,19 +61,6 @@ ends: list[Callable[[Lease], Settlement]] = [
     lambda lease: Fail(lease, Failure(reason="exception", message="no")),
     lambda lease: SetAside(lease, "unreadable"),
 ]
-
-
-class ManualClock:
-    """A clock that moves when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time(self) -> float:
-        return self.now
 
 
 class Driver(Queue, FailedJobs, Inspector, Protocol):

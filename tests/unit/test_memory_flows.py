@@ -4,19 +4,7 @@ from tenure.compositions import ABANDONED, RETENTION, START, Gate, JobNode, Kind
 from tenure.drivers.memory import MemoryQueue
 from tenure.errors import StoreError
 from tenure.queue import Ack, Lease, Push
-
-
-class ManualClock:
-    """A clock that moves when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def time(self) -> float:
-        return self.now
+from tests.support.manual_clock import ManualClock
 
 
 def new(of: str) -> NewComposition:
